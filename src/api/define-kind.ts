@@ -1,0 +1,69 @@
+// One definition of a kind gives its TypeScript type, its CRD, its runtime check and its reference page.
+import type { AnyObject, KindRef } from './object.ts'
+import type { JsonSchema, Node, Rule, TypeOf } from './schema.ts'
+
+export interface Column {
+  readonly name: string
+  readonly path: string
+  readonly type?: 'string' | 'integer' | 'boolean' | 'date' | 'number'
+  readonly about?: string
+  readonly priority?: number
+}
+
+export interface KindDefinition<S, T> {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly singular?: string
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  /** What the kind is for, in one to three sentences. */
+  readonly about: string
+  readonly spec: Node<S, boolean>
+  /** Absent for pure templates that nobody reports on. */
+  readonly status?: Node<T, boolean>
+  readonly columns?: readonly Column[]
+  /** CEL rules on the whole object (`self.metadata.name`, `self.spec`). */
+  readonly rules?: readonly Rule[]
+}
+
+export interface Kind<S = unknown, T = unknown> extends KindDefinition<S, T>, KindRef {
+  readonly namespaced: true
+  readonly singular: string
+  readonly apiVersion: string
+  /** Schema of the whole object: apiVersion, kind, metadata, spec, status. */
+  readonly schema: JsonSchema
+}
+
+export function defineKind<S, T>(definition: KindDefinition<S, T>): Kind<S, T> {
+  const properties: Record<string, JsonSchema> = {
+    apiVersion: { type: 'string', description: 'Group and version of this object.' },
+    kind: { type: 'string', description: 'Kind of this object.' },
+    metadata: { type: 'object' },
+    spec: definition.spec.schema,
+  }
+  if (definition.status) properties['status'] = definition.status.schema
+  return {
+    ...definition,
+    namespaced: true,
+    singular: definition.singular ?? definition.kind.toLowerCase(),
+    apiVersion: `${definition.group}/${definition.version}`,
+    schema: {
+      type: 'object',
+      description: definition.about,
+      required: ['spec'],
+      properties,
+      ...(definition.rules?.length ? { 'x-kubernetes-validations': definition.rules } : {}),
+    },
+  }
+}
+
+export type SpecOf<K> = K extends Kind<infer S, unknown> ? S : never
+export type StatusOf<K> = K extends Kind<unknown, infer T> ? T : never
+/** The object type of a kind, as it is read from a server (defaults filled in). */
+export interface KindOf<K> extends AnyObject {
+  readonly spec: SpecOf<K>
+  readonly status?: StatusOf<K>
+}
+export type { TypeOf }

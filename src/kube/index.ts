@@ -1,0 +1,2 @@
+// Speaking to an API server.
+export * from './port.ts'

@@ -1,0 +1,118 @@
+// What the rest of the house may ask of an API server. The client, the informers and the in-memory fake keep
+// these promises; one contract suite (contract.ts) runs over all of them.
+import type { AnyObject, Key, KindRef } from '#api'
+import { CaptError } from '#lib'
+
+declare const live: unique symbol
+declare const projected: unique symbol
+
+/** Read from the server just now, whole. May be written back. */
+export type Live<T extends AnyObject> = T & { readonly [live]?: true }
+
+/**
+ * Read from a cache: fields that nobody needs were dropped while decoding (managedFields, last-applied, and what the
+ * kind's projection leaves out). It may be stale and it must never be sent back to a server: no write takes it.
+ */
+export type Projected<T extends AnyObject> = T & { readonly [projected]: true }
+
+/** Refuses a Projected object at compile time: `create(kind, cached)` does not type-check. */
+export type Writable<T extends AnyObject> = T & { readonly [projected]?: never }
+
+export interface ListOptions {
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+}
+
+export type Patch =
+  /** RFC 7386. Carry metadata.resourceVersion in the body to be refused with a conflict when the object moved on. */
+  | { readonly type: 'merge'; readonly body: object }
+  /** RFC 6902. */
+  | { readonly type: 'json'; readonly body: readonly object[] }
+
+export interface WriteOptions {
+  readonly subresource?: 'status' | 'scale'
+  readonly fieldManager?: string
+  readonly dryRun?: boolean
+}
+
+export interface DeleteOptions {
+  /** Delete only this very object (uid) or only this version of it. */
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+}
+
+/** Live reads and writes. Every method may throw KubeError. */
+export interface Objects {
+  /** Undefined when it does not exist. A kind that the server does not serve throws `KindNotServed`. */
+  get<T extends AnyObject>(kind: KindRef, key: Key): Promise<Live<T> | undefined>
+  /** Pages on the wire, one object at a time here: a whole list is never in memory. */
+  list<T extends AnyObject>(kind: KindRef, options?: ListOptions): AsyncIterable<Live<T>>
+  /** `AlreadyExists` when the name is taken. */
+  create<T extends AnyObject>(kind: KindRef, object: Writable<T>, options?: WriteOptions): Promise<Live<T>>
+  /** PUT; needs metadata.resourceVersion. For objects we read live only. */
+  replace<T extends AnyObject>(kind: KindRef, object: Writable<T>, options?: WriteOptions): Promise<Live<T>>
+  /** `NotFound` and `Conflict` are thrown. */
+  patch<T extends AnyObject>(kind: KindRef, key: Key, patch: Patch, options?: WriteOptions): Promise<Live<T>>
+  /** Server-side apply, forced, with a fixed field manager (`capt` unless given). Creates when absent. */
+  apply<T extends AnyObject>(kind: KindRef, object: Writable<T>, options?: WriteOptions): Promise<Live<T>>
+  /** Forgives an object that is already gone. */
+  delete(kind: KindRef, key: Key, options?: DeleteOptions): Promise<void>
+}
+
+/** Synchronous reads of what informers hold. Asking for a kind without an informer is a programming error and throws. */
+export interface Cache {
+  get<T extends AnyObject>(kind: KindRef, key: Key): Projected<T> | undefined
+  list<T extends AnyObject>(kind: KindRef, query?: CacheQuery): readonly Projected<T>[]
+}
+
+export interface CacheQuery {
+  readonly namespace?: string
+  /** A registered index and the value to look up, e.g. `{ index: 'owner', value: uid }`. */
+  readonly index?: string
+  readonly value?: string
+}
+
+export type KubeErrorReason =
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'Conflict'
+  | 'Invalid'
+  | 'Forbidden'
+  | 'Unauthorized'
+  | 'Expired'
+  | 'TooManyRequests'
+  | 'KindNotServed'
+  | 'NamespaceTerminating'
+  | 'Unreachable'
+  | 'BadAnswer'
+  | 'ServerError'
+
+/** Any answer that is not a success. Match on `reason`, never on text. `code` is CAPT_KUBE_<REASON>. */
+export class KubeError extends CaptError {
+  readonly reason: KubeErrorReason
+  readonly status: number | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(
+    reason: KubeErrorReason,
+    message: string,
+    options: { hint?: string; cause?: unknown; at?: string; status?: number; retryAfterSeconds?: number } = {},
+  ) {
+    super(`CAPT_KUBE_${reason.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`, message, options)
+    this.name = 'KubeError'
+    this.reason = reason
+    this.status = options.status
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}
+
+export function isKubeError(error: unknown, ...reasons: readonly KubeErrorReason[]): error is KubeError {
+  return error instanceof KubeError && (reasons.length === 0 || reasons.includes(error.reason))
+}
+
+/** Tells people what happened, once; the same event again only raises its count. Never throws. */
+export interface Events {
+  emit(about: AnyObject, event: { type: 'Normal' | 'Warning'; reason: string; message: string; action?: string }): void
+}

@@ -1,0 +1,6 @@
+// Small words without a domain. Everybody may open this door; it opens none.
+export * from './clock.ts'
+export * from './duration.ts'
+export * from './errors.ts'
+export * from './hash.ts'
+export * from './json.ts'

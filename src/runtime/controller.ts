@@ -1,0 +1,57 @@
+// The shape of a controller. The loop around it (reconcile.ts) is written once, for every kind.
+import type { AnyObject, Condition, Key, KindRef } from '#api'
+import type { Cache, Events, Objects, Projected } from '#kube'
+import type { Clock } from '#lib'
+import type { Decision } from './decision.ts'
+
+/** A log line is a constant message plus keys. Capital first, no full stop, no secrets. */
+export interface Log {
+  debug(message: string, keys?: Readonly<Record<string, unknown>>): void
+  info(message: string, keys?: Readonly<Record<string, unknown>>): void
+  warn(message: string, keys?: Readonly<Record<string, unknown>>): void
+  error(message: string, keys?: Readonly<Record<string, unknown>>): void
+  with(keys: Readonly<Record<string, unknown>>): Log
+}
+
+/** Everything a controller may touch besides its own ports (engine, identity, …), which its factory receives. */
+export interface World {
+  readonly objects: Objects
+  readonly cache: Cache
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A condition a step sets; lastTransitionTime and observedGeneration are filled in by the loop. */
+export type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
+
+/**
+ * What a controller reports beside `Ready`. `fields` is merged over the live status at the top level (undefined
+ * removes a field); conditions not named here keep their last value.
+ */
+export interface StatusReport {
+  readonly fields?: Readonly<Record<string, unknown>>
+  readonly conditions?: readonly ConditionDraft[]
+}
+
+/** Another kind whose events wake objects of the controller's kind. */
+export interface Wake {
+  readonly kind: KindRef
+  /** Keys of our kind to look at again. `cache` answers indexes and lists. Must not throw. */
+  toKeys(changed: Projected<AnyObject>, cache: Cache): readonly Key[]
+}
+
+export interface Controller<T extends AnyObject, Seen, Action> {
+  /** Lower-case name for logs, metrics and queue: `workspacetemplateapply`. */
+  readonly name: string
+  readonly kind: KindRef
+  readonly wakes: readonly Wake[]
+  /** Reads all that the decision needs into one value. */
+  observe(world: World, object: Projected<T>): Promise<Seen>
+  /** Pure: same observation, same decision. */
+  decide(seen: Seen): Decision<Action>
+  /** Writes objects or starts work, and returns at once. */
+  act(world: World, seen: Seen, action: Action): Promise<void>
+  /** Pure: what the observation and the decision say about the object. */
+  status(seen: Seen, decision: Decision<Action>): StatusReport
+}

@@ -1,0 +1,42 @@
+// Every controller answers with one of four words. Waiting is not an error; stalled needs a person.
+export type Decision<A> =
+  | { readonly is: 'done' }
+  | { readonly is: 'act'; readonly actions: readonly A[] }
+  | {
+      readonly is: 'waiting'
+      readonly reason: string
+      readonly message: string
+      /** Only for what no event will tell us (a deadline, a backoff). Absent: an event will wake the object. */
+      readonly retryAfterSeconds?: number
+    }
+  | {
+      readonly is: 'stalled'
+      readonly reason: string
+      readonly message: string
+      readonly hint: string
+      readonly retryAfterSeconds?: number
+    }
+
+export const done: Decision<never> = { is: 'done' }
+
+export function act<A>(...actions: readonly A[]): Decision<A> {
+  return { is: 'act', actions }
+}
+
+export function waiting(reason: string, message: string, retryAfterSeconds?: number): Decision<never> {
+  return retryAfterSeconds === undefined
+    ? { is: 'waiting', reason, message }
+    : { is: 'waiting', reason, message, retryAfterSeconds }
+}
+
+export function stalled(reason: string, message: string, hint: string, retryAfterSeconds?: number): Decision<never> {
+  return retryAfterSeconds === undefined
+    ? { is: 'stalled', reason, message, hint }
+    : { is: 'stalled', reason, message, hint, retryAfterSeconds }
+}
+
+/** `a, b and c`, sorted, so that a message changes only when the fact does. */
+export function names(items: readonly { readonly name: string; readonly namespace?: string }[]): string {
+  const texts = items.map((item) => (item.namespace ? `${item.namespace}/${item.name}` : item.name)).sort()
+  return texts.length < 2 ? (texts[0] ?? '') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`
+}
