@@ -116,3 +116,33 @@ export function isKubeError(error: unknown, ...reasons: readonly KubeErrorReason
 export interface Events {
   emit(about: AnyObject, event: { type: 'Normal' | 'Warning'; reason: string; message: string; action?: string }): void
 }
+
+export interface Change {
+  readonly type: 'added' | 'updated' | 'deleted'
+  readonly object: Projected<AnyObject>
+  readonly old?: Projected<AnyObject>
+}
+
+export interface InformerOptions {
+  readonly namespace?: string
+  readonly labelSelector?: string
+  /** Runs while decoding, on each object, before anything is kept. managedFields and last-applied are always dropped. */
+  readonly project?: (object: AnyObject) => AnyObject
+  /** Values under which `Cache.list({ index, value })` finds an object. `owner` (uids of owners) always exists. */
+  readonly indexes?: Readonly<Record<string, (object: AnyObject) => readonly string[]>>
+}
+
+/**
+ * List and watch, kept true for ever: resumes, re-lists on 410, backs off with jitter, one list in flight per process.
+ * One informer per group and kind, whatever the version. What `Objects` wrote through the same connection is seen here
+ * at once (unless the watch was faster).
+ */
+export interface Informers extends Cache {
+  /** Registering a kind again adds its indexes; before `start` only. */
+  register(kind: KindRef, options?: InformerOptions): void
+  onChange(kind: KindRef, handler: (change: Change) => void): void
+  start(): void
+  /** Resolves when every registered kind has been listed once. */
+  synced(signal?: AbortSignal): Promise<void>
+  stop(): Promise<void>
+}

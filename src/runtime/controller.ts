@@ -46,6 +46,12 @@ export interface Controller<T extends AnyObject, Seen, Action> {
   readonly name: string
   readonly kind: KindRef
   readonly wakes: readonly Wake[]
+  /** Indexes that `observe` or `toKeys` look up, by kind. */
+  readonly indexes?: readonly {
+    readonly kind: KindRef
+    readonly name: string
+    values(object: AnyObject): readonly string[]
+  }[]
   /** Reads all that the decision needs into one value. */
   observe(world: World, object: Projected<T>): Promise<Seen>
   /** Pure: same observation, same decision. */

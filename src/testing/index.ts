@@ -1,0 +1,2 @@
+// Builders, fakes, a hand-wound clock and ledgers. Opened by tests alone.
+export * from './clock.ts'
