@@ -1,0 +1,46 @@
+# make help lists what there is; each verb calls something anyone can run by hand.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+NPM := npm --no-update-notifier
+STAMP := node_modules/.capt-installed
+
+.PHONY: help
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): package.json package-lock.json
+	$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: install
+install: $(STAMP) ## install exactly what the lock file says
+
+.PHONY: build
+build: $(STAMP) ## bundle the program into dist/
+	@$(NPM) run --silent build
+
+.PHONY: demo
+demo: build ## the whole story on this machine, without a cloud account
+	@bin/capt demo $(ARGS)
+
+.PHONY: check
+check: $(STAMP) ## the fast gate: format, lint, types, unit tests, generated files
+	@$(NPM) run --silent check
+
+.PHONY: generate
+generate: $(STAMP) ## write CRDs, reference pages and the error index
+	@$(NPM) run --silent generate
+
+.PHONY: test
+test: build ## lint, types and every test that needs nothing but Node (terraform and kubectl are used when present)
+	@$(NPM) run --silent lint
+	@$(NPM) run --silent types
+	@$(NPM) run --silent test
+
+.PHONY: test-real
+test-real: build ## the same promises on a real kube-apiserver and real Cluster API (builds them once, needs Go)
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node test/real/run.ts $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf dist demo

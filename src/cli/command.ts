@@ -1,0 +1,80 @@
+// A command is data plus one function. Streams, clock and connections come in by hand, so a test is a call.
+import type { Clock } from '#lib'
+import type { Objects } from '#kube'
+
+export interface Sink {
+  write(text: string): void
+  readonly isTerminal: boolean
+  readonly columns: number
+}
+
+/** What a command that speaks to a cluster gets. `namespace` is the context's, or the flag's. */
+export interface Connected {
+  readonly objects: Objects
+  readonly namespace: string
+  readonly server: string
+  /** A plain GET below the server's address, for probes and discovery. */
+  raw(path: string): Promise<{ readonly status: number; readonly body: string }>
+  close(): Promise<void>
+}
+
+export interface Io {
+  readonly stdout: Sink
+  readonly stderr: Sink
+  readonly stdin: AsyncIterable<Uint8Array>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  /** Aborted by Ctrl-C and SIGTERM. */
+  readonly signal: AbortSignal
+  /** Colour and in-place progress are allowed. */
+  readonly colour: boolean
+  connect(values: { readonly kubeconfig?: string; readonly context?: string; readonly namespace?: string }): Promise<Connected>
+}
+
+export interface Option {
+  readonly type: 'string' | 'boolean'
+  readonly short?: string
+  readonly multiple?: boolean
+  readonly default?: string | boolean
+  /** Placeholder of the value in help: FILE, NAME, DURATION. */
+  readonly value?: string
+  readonly about: string
+}
+
+export interface Arguments {
+  readonly values: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+  readonly positionals: readonly string[]
+}
+
+export interface Command {
+  /** Words after `capt`: `describe`, `karpenter convert`. */
+  readonly name: string
+  readonly summary: string
+  /** Positional arguments as help shows them: `KIND [NAME]`. */
+  readonly positionals?: string
+  /** Help opens with these. */
+  readonly examples: readonly { readonly run: string; readonly about: string }[]
+  readonly options: Readonly<Record<string, Option>>
+  /** Returns the exit code: 0 fine, 1 failed, 2 wrong usage, 3 not ready when --wait ran out. */
+  run(args: Arguments, io: Io): Promise<number>
+}
+
+export const EXIT = { fine: 0, failed: 1, usage: 2, notReady: 3 } as const
+
+/** Options of every command that speaks to an API server. */
+export const CONNECTION_OPTIONS = {
+  kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig to use; $KUBECONFIG or ~/.kube/config otherwise.' },
+  context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
+  namespace: { type: 'string', short: 'n', value: 'NAME', about: "Namespace; the context's otherwise." },
+} as const satisfies Record<string, Option>
+
+export function connectionOf(args: Arguments) {
+  const text = (name: string) => (typeof args.values[name] === 'string' ? (args.values[name] as string) : undefined)
+  const given = { kubeconfig: text('kubeconfig'), context: text('context'), namespace: text('namespace') }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    kubeconfig?: string
+    context?: string
+    namespace?: string
+  }
+}

@@ -1,0 +1,10 @@
+// The binary: argv in, exit code out. Nothing heavy is loaded before a command asks for it.
+import { VERSION } from './version.ts'
+
+const argv = process.argv.slice(2)
+if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
+  process.stdout.write(`capt ${VERSION}\n`)
+} else {
+  const { start } = await import('./start.ts')
+  process.exitCode = await start(argv)
+}

@@ -1,0 +1,42 @@
+// Gives the commands the real world: streams, signals, clock and connections.
+import { systemClock } from '#lib'
+import type { Io, Sink } from './cli/command.ts'
+import { run } from './cli/run.ts'
+import { COMMANDS } from './cli/table.ts'
+
+export async function start(argv: readonly string[]): Promise<number> {
+  const stop = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stop.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
+    stop.abort(signal)
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+  })
+  const io: Io = {
+    stdout: sink(process.stdout),
+    stderr: sink(process.stderr),
+    stdin: process.stdin,
+    env: process.env,
+    cwd: process.cwd(),
+    clock: systemClock,
+    signal: stop.signal,
+    colour: process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true,
+    connect: async (options) => (await import('./app.ts')).connectForPeople(options, process.env),
+  }
+  return await run(argv, io, COMMANDS)
+}
+
+function sink(stream: NodeJS.WriteStream): Sink {
+  return {
+    write: (text) => void stream.write(text),
+    get isTerminal() {
+      return stream.isTTY === true
+    },
+    get columns() {
+      return stream.columns ?? 120
+    },
+  }
+}
