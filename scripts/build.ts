@@ -20,10 +20,14 @@ const result = await build({
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunk-[hash]',
   define: { CAPT_VERSION: JSON.stringify(process.env['VERSION'] ?? version) },
-  banner: { js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
+  },
   legalComments: 'none',
   logLevel: 'warning',
   metafile: true,
 })
 const bytes = Object.values(result.metafile.outputs).reduce((sum, output) => sum + output.bytes, 0)
-console.log(`Built capt ${version}: ${Object.keys(result.metafile.outputs).length} files, ${Math.round(bytes / 1024)} KiB`)
+console.log(
+  `Built capt ${version}: ${Object.keys(result.metafile.outputs).length} files, ${Math.round(bytes / 1024)} KiB`,
+)

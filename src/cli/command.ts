@@ -1,6 +1,7 @@
 // A command is data plus one function. Streams, clock and connections come in by hand, so a test is a call.
-import type { Clock } from '#lib'
+
 import type { Objects } from '#kube'
+import type { Clock } from '#lib'
 
 export interface Sink {
   write(text: string): void
@@ -13,8 +14,8 @@ export interface Connected {
   readonly objects: Objects
   readonly namespace: string
   readonly server: string
-  /** A plain GET below the server's address, for probes and discovery. */
-  raw(path: string): Promise<{ readonly status: number; readonly body: string }>
+  /** A plain GET below the server's address, for probes, discovery and tables. */
+  raw(path: string, accept?: string): Promise<{ readonly status: number; readonly body: string }>
   close(): Promise<void>
 }
 
@@ -29,7 +30,11 @@ export interface Io {
   readonly signal: AbortSignal
   /** Colour and in-place progress are allowed. */
   readonly colour: boolean
-  connect(values: { readonly kubeconfig?: string; readonly context?: string; readonly namespace?: string }): Promise<Connected>
+  connect(values: {
+    readonly kubeconfig?: string
+    readonly context?: string
+    readonly namespace?: string
+  }): Promise<Connected>
 }
 
 export interface Option {

@@ -31,7 +31,9 @@ export function commandHelp(command: Command): string {
     command.summary,
     '',
     `Usage: capt ${command.name}${command.positionals ? ` ${command.positionals}` : ''}${options.length > 0 ? ' [options]' : ''}`,
-    ...(options.length > 0 ? ['', 'Options', ...options.map(([flag, about]) => `  ${flag.padEnd(width)}  ${about}`)] : []),
+    ...(options.length > 0
+      ? ['', 'Options', ...options.map(([flag, about]) => `  ${flag.padEnd(width)}  ${about}`)]
+      : []),
     '',
   ].join('\n')
 }

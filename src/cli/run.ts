@@ -43,8 +43,11 @@ function findEntry(words: readonly string[], commands: readonly Entry[]): Entry 
 function refuseUnknown(words: readonly string[], commands: readonly Entry[], io: Io): number {
   const group = commands.filter((entry) => entry.name.startsWith(`${words[0]} `))
   const known = group.length > 0 ? group : commands
-  const hint = group.length > 0 ? `one of: ${group.map((entry) => entry.name).join(', ')}` : closest(words[0] ?? '', known)
-  io.stderr.write(`error: there is no command "${words.slice(0, group.length > 0 ? 2 : 1).join(' ')}"\n  hint ${hint}\n`)
+  const hint =
+    group.length > 0 ? `one of: ${group.map((entry) => entry.name).join(', ')}` : closest(words[0] ?? '', known)
+  io.stderr.write(
+    `error: there is no command "${words.slice(0, group.length > 0 ? 2 : 1).join(' ')}"\n  hint ${hint}\n`,
+  )
   return EXIT.usage
 }
 
@@ -69,7 +72,12 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   const options = Object.fromEntries(
     Object.entries(command.options).map(([name, { type, short, multiple, default: fallback }]) => [
       name,
-      { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}), ...(fallback === undefined ? {} : { default: fallback }) },
+      {
+        type,
+        ...(short ? { short } : {}),
+        ...(multiple ? { multiple } : {}),
+        ...(fallback === undefined ? {} : { default: fallback }),
+      },
     ]),
   )
   try {
@@ -78,7 +86,10 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
     if (!command.positionals && rest.length > 0) throw new TypeError(`Unexpected argument '${rest[0]}'`)
     return { values: values as Arguments['values'], positionals: rest }
   } catch (error) {
-    throw new CaptError('CAPT_USAGE', messageOf(error).split('. ')[0]!, { hint: `capt ${command.name} --help`, cause: error })
+    throw new CaptError('CAPT_USAGE', messageOf(error).split('. ')[0]!, {
+      hint: `capt ${command.name} --help`,
+      cause: error,
+    })
   }
 }
 

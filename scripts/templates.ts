@@ -1,0 +1,245 @@
+// Writes the manifests that are made from templates/*/main.tf: one WorkspaceTemplate per folder, the clusterctl cluster
+// templates, the ClusterClass and the simulation example. The HCL lives in .tf files, so that terraform can format and
+// check it; the manifests are generated, committed and never edited.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Document, isScalar, Scalar, stringify, visit } from 'yaml'
+
+type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> }
+
+const root = join(import.meta.dirname, '..')
+const INFRA = 'infrastructure.cluster.x-k8s.io/v1beta1'
+const CONTROL_PLANE = 'controlplane.cluster.x-k8s.io/v1beta1'
+
+interface TemplateFolder {
+  readonly folder: string
+  readonly description: string
+  readonly tags: Readonly<Record<string, string>>
+  readonly env?: readonly object[]
+}
+
+const fromWorkload = (key: string) => ({
+  name: `TF_VAR_workload_${key}`,
+  secretKeyRef: { name: '${cluster_name}-simulated-workload', key },
+})
+
+export const TEMPLATES = {
+  vpc: {
+    folder: 'vpc',
+    description: 'VPC over three zones with NAT, tagged for load balancers and Karpenter.',
+    tags: { cloud: 'aws', module: 'terraform-aws-modules/vpc/aws 6.6.0' },
+  },
+  eks: {
+    folder: 'eks-controlplane',
+    description: 'EKS control plane with a node group for controllers, EKS add-ons and what Karpenter needs in AWS.',
+    tags: { cloud: 'aws', module: 'terraform-aws-modules/eks/aws 21.19.0' },
+  },
+  simulatedVpc: {
+    folder: 'simulation-vpc',
+    description: 'A VPC that exists only in Terraform state. Simulation.',
+    tags: { cloud: 'simulation' },
+  },
+  simulatedEks: {
+    folder: 'simulation-eks-controlplane',
+    description: 'An EKS control plane that exists only in Terraform state, with a simulated workload API. Simulation.',
+    tags: { cloud: 'simulation' },
+    env: ['endpoint', 'ca', 'token'].map(fromWorkload),
+  },
+} as const satisfies Record<string, TemplateFolder>
+
+export function workspaceTemplate(template: TemplateFolder, metadata: Record<string, unknown> = {}): Manifest {
+  const module = readFileSync(join(root, 'templates', template.folder, 'main.tf'), 'utf8')
+  return {
+    apiVersion: INFRA,
+    kind: 'WorkspaceTemplate',
+    metadata: { name: template.folder, ...metadata },
+    spec: {
+      template: {
+        metadata: { description: template.description, version: '1.0.0', tags: template.tags },
+        spec: {
+          forProvider: {
+            source: 'Inline',
+            inlineFormat: 'HCL',
+            module,
+            ...(template.env ? { env: template.env } : {}),
+          },
+        },
+      },
+    },
+  }
+}
+
+interface ClusterOptions {
+  readonly name: string
+  readonly namespace?: string
+  readonly region: string
+  readonly version: string
+  readonly vpc: Record<string, unknown>
+  readonly controlPlane: TemplateFolder
+  readonly controlPlaneConfig?: Record<string, unknown>
+  readonly labels: Readonly<Record<string, string>>
+  readonly network?: { readonly pods: string; readonly services: string }
+  readonly tags?: Readonly<Record<string, string>>
+}
+
+export function clusterManifests(options: ClusterOptions): Manifest[] {
+  const { name, region, version, vpc, controlPlane, labels, network } = options
+  const metadata = { name, ...(options.namespace ? { namespace: options.namespace } : {}) }
+  const ref = (apiVersion: string, kind: string) => ({ apiVersion, kind, name })
+  const additionalTags = options.tags ? { additionalTags: options.tags } : {}
+  return [
+    {
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+      kind: 'Cluster',
+      metadata: { ...metadata, labels },
+      spec: {
+        ...(network
+          ? {
+              clusterNetwork: {
+                pods: { cidrBlocks: [network.pods] },
+                services: { cidrBlocks: [network.services] },
+                serviceDomain: 'cluster.local',
+              },
+            }
+          : {}),
+        infrastructureRef: ref(INFRA, 'CAPTCluster'),
+        controlPlaneRef: ref(CONTROL_PLANE, 'CAPTControlPlane'),
+      },
+    },
+    { apiVersion: INFRA, kind: 'CAPTCluster', metadata, spec: { region, ...vpc, ...additionalTags } },
+    {
+      apiVersion: CONTROL_PLANE,
+      kind: 'CAPTControlPlane',
+      metadata,
+      spec: {
+        version,
+        workspaceTemplateRef: { name: controlPlane.folder },
+        ...(options.controlPlaneConfig ? { controlPlaneConfig: options.controlPlaneConfig } : {}),
+        ...additionalTags,
+      },
+    },
+  ]
+}
+
+const FLUX = { 'fluxcd.io/enabled': 'true' }
+const KARPENTER = { 'installation.appthrust.com/eks-karpenter': 'enabled' }
+const SIMULATION = { 'capt.appthrust.com/simulation': 'workload' }
+
+/** Variables of `clusterctl generate cluster`. Kubernetes wants a full version there. */
+const COMMON = {
+  name: '${CLUSTER_NAME}',
+  namespace: '${NAMESPACE}',
+  version: '${KUBERNETES_VERSION}',
+  network: { pods: '${POD_CIDR:=192.168.0.0/16}', services: '${SERVICE_CIDR:=10.96.0.0/12}' },
+} as const
+const AWS = {
+  ...COMMON,
+  region: '${AWS_REGION}',
+  controlPlane: TEMPLATES.eks,
+  controlPlaneConfig: {
+    endpointAccess: {
+      public: raw('${ENDPOINT_ACCESS_PUBLIC:=true}'),
+      private: raw('${ENDPOINT_ACCESS_PRIVATE:=true}'),
+    },
+  },
+  tags: { Environment: '${ENVIRONMENT:=dev}', ManagedBy: 'capt' },
+}
+const newVpc = (template: TemplateFolder) => ({
+  vpcTemplateRef: { name: template.folder },
+  vpcConfig: {
+    name: '${VPC_NAME:=${CLUSTER_NAME}-vpc}',
+    cidr: '${VPC_CIDR:=10.0.0.0/16}',
+    singleNatGateway: raw('${VPC_SINGLE_NAT_GATEWAY:=true}'),
+  },
+})
+const flavour = (templates: readonly TemplateFolder[], options: ClusterOptions): Manifest[] => [
+  ...templates.map((template) => escapeForClusterctl(workspaceTemplate(template, { namespace: '${NAMESPACE}' }))),
+  ...clusterManifests(options),
+]
+
+export function flavours(): Record<string, Manifest[]> {
+  const { vpc, eks, simulatedVpc, simulatedEks } = TEMPLATES
+  return {
+    'cluster-template': flavour([vpc, eks], { ...AWS, vpc: newVpc(vpc), labels: FLUX }),
+    'cluster-template-karpenter': flavour([vpc, eks], { ...AWS, vpc: newVpc(vpc), labels: { ...FLUX, ...KARPENTER } }),
+    'cluster-template-existing-vpc': flavour([eks], {
+      ...AWS,
+      vpc: { existingVpcId: '${EXISTING_VPC_ID}' },
+      labels: FLUX,
+    }),
+    'cluster-template-simulation': flavour([simulatedVpc, simulatedEks], {
+      ...COMMON,
+      region: '${AWS_REGION:=eu-west-1}',
+      vpc: { vpcTemplateRef: { name: simulatedVpc.folder } },
+      controlPlane: simulatedEks,
+      labels: { ...FLUX, ...KARPENTER, ...SIMULATION },
+    }),
+  }
+}
+
+export function simulationExample(): Manifest[] {
+  const { simulatedVpc, simulatedEks } = TEMPLATES
+  return [
+    workspaceTemplate(simulatedVpc),
+    workspaceTemplate(simulatedEks),
+    ...clusterManifests({
+      name: 'demo',
+      region: 'eu-west-1',
+      version: 'v1.35.0',
+      vpc: { vpcTemplateRef: { name: simulatedVpc.folder }, vpcConfig: { name: 'demo-vpc', cidr: '10.0.0.0/16' } },
+      controlPlane: simulatedEks,
+      controlPlaneConfig: { endpointAccess: { public: true, private: true } },
+      labels: { ...FLUX, ...KARPENTER, ...SIMULATION },
+      tags: { Environment: 'demo' },
+    }),
+  ]
+}
+
+/** clusterctl substitutes `${…}` everywhere, also inside HCL: there a dollar is written twice. */
+function escapeForClusterctl(manifest: Manifest): Manifest {
+  const spec = JSON.parse(JSON.stringify(manifest['spec']), (_key, value: unknown) =>
+    typeof value === 'string' ? value.replaceAll('${', '$${') : value,
+  ) as unknown
+  return { ...manifest, spec }
+}
+
+/** A value that must stand in YAML without quotes, because substitution makes it a boolean. */
+function raw(text: string): { readonly plain: string } {
+  return { plain: text }
+}
+
+export function toYaml(manifests: readonly object[], head: string): string {
+  return manifests.map((manifest, i) => `${i === 0 ? head : ''}---\n${manifestText(manifest)}`).join('')
+}
+
+function manifestText(manifest: object): string {
+  const plain: string[] = []
+  const marked = JSON.parse(JSON.stringify(manifest), (_key, value: unknown) => {
+    if (value === null || typeof value !== 'object' || !('plain' in value)) return value
+    plain.push((value as { plain: string }).plain)
+    return `PLAIN-${plain.length - 1}`
+  }) as unknown
+  const document = new Document(marked, { aliasDuplicateObjects: false })
+  visit(document, {
+    Scalar(_key, node) {
+      if (isScalar(node) && typeof node.value === 'string' && node.value.includes('\n'))
+        node.type = Scalar.BLOCK_LITERAL
+    },
+  })
+  const text = stringify(document, { lineWidth: 0 })
+  return text.replace(/PLAIN-(\d+)/g, (_match, index: string) => plain[Number(index)]!)
+}
+
+const HEAD = '# Generated by make generate from templates/; do not edit.\n'
+
+/** Path (relative to the project) and text of every file made here. */
+export function templateFiles(): Map<string, string> {
+  const files = new Map<string, string>()
+  for (const template of Object.values(TEMPLATES))
+    files.set(`templates/${template.folder}.yaml`, toYaml([workspaceTemplate(template)], HEAD))
+  for (const [name, manifests] of Object.entries(flavours()))
+    files.set(`templates/${name}.yaml`, toYaml(manifests, HEAD))
+  const note = `${HEAD}# A whole cluster in simulation: Terraform is real, the cloud and the workload cluster are not.\n`
+  files.set('examples/simulation.yaml', toYaml(simulationExample(), note))
+  return files
+}

@@ -1,0 +1,53 @@
+// How commands print: -o json|yaml, tables, colours, questions.
+import picocolors from 'picocolors'
+import { CaptError } from '#lib'
+import type { State } from '#view'
+import type { Arguments, Io, Option } from './command.ts'
+
+export const OUTPUT_OPTION = {
+  output: { type: 'string', short: 'o', value: 'json|yaml|wide', about: 'Print data instead of text for people.' },
+} as const satisfies Record<string, Option>
+
+export type Output = 'json' | 'yaml' | 'wide' | undefined
+
+export function outputOf(args: Arguments, allowed: readonly string[] = ['json', 'yaml', 'wide']): Output {
+  const { output } = args.values
+  if (output === undefined) return undefined
+  if (typeof output === 'string' && allowed.includes(output)) return output as Output
+  throw new CaptError('CAPT_USAGE', `--output ${String(output)} is not known`, {
+    hint: `one of: ${allowed.join(', ')}`,
+  })
+}
+
+export async function printData(data: unknown, output: 'json' | 'yaml', io: Io): Promise<void> {
+  if (output === 'json') return io.stdout.write(`${JSON.stringify(data, null, 2)}\n`)
+  const { stringify } = await import('yaml')
+  io.stdout.write(stringify(data, { lineWidth: 0, aliasDuplicateObjects: false }))
+}
+
+export function painter(io: Io): (state: State, text: string) => string {
+  const colours = picocolors.createColors(io.colour)
+  const byState: Record<State, (text: string) => string> = {
+    ready: colours.green,
+    working: colours.cyan,
+    waiting: colours.yellow,
+    stalled: colours.red,
+    paused: colours.magenta,
+    deleting: colours.yellow,
+    unknown: colours.dim,
+  }
+  return (state, text) => byState[state](text)
+}
+
+/** Asks before something is destroyed; without a terminal the answer must come as --yes. */
+export async function confirm(question: string, args: Arguments, io: Io): Promise<boolean> {
+  if (args.values['yes'] === true) return true
+  if (!io.stderr.isTerminal) {
+    throw new CaptError('CAPT_USAGE', `${question} needs an answer`, {
+      hint: 'add --yes when nobody is there to answer',
+    })
+  }
+  io.stderr.write(`${question} [y/N] `)
+  for await (const chunk of io.stdin) return /^y(es)?\s*$/i.test(Buffer.from(chunk).toString('utf8'))
+  return false
+}

@@ -1,0 +1,55 @@
+// What people are shown about one object: a name, a state, one fact, an age. The command line and the dashboard render
+// branches and nothing else.
+import type { AnyObject, Condition } from '#api'
+
+export type State = 'ready' | 'working' | 'waiting' | 'stalled' | 'paused' | 'deleting' | 'unknown'
+
+/** Every stop says: what happened, why it stopped, what to do, what is safe. */
+export interface Stop {
+  readonly what: string
+  readonly why: string
+  readonly todo: string
+  readonly safe: string
+}
+
+export interface Branch {
+  readonly name: string
+  readonly state: State
+  /** The state in the word that fits this kind: applied, delivered, not ready. */
+  readonly word: string
+  readonly fact: string
+  /** Since when the state holds, as an RFC 3339 time. */
+  readonly since?: string
+  readonly stop?: Stop
+  readonly children: readonly Branch[]
+}
+
+export function conditionOf(object: AnyObject, type: string): Condition | undefined {
+  const { status } = object as AnyObject & { readonly status?: { readonly conditions?: readonly Condition[] } }
+  return status?.conditions?.find((condition) => condition.type === type)
+}
+
+const WORD: Record<State, string> = {
+  ready: 'ready',
+  working: 'working',
+  waiting: 'waiting',
+  stalled: 'stalled',
+  paused: 'paused',
+  deleting: 'deleting',
+  unknown: 'unknown',
+}
+
+export const wordOf = (state: State): string => WORD[state]
+
+/** The state that the conditions of any of our kinds speak of. */
+export function stateOf(object: AnyObject): State {
+  if (conditionOf(object, 'Paused')?.status === 'True') return 'paused'
+  if (conditionOf(object, 'Stalled')?.status === 'True') return 'stalled'
+  if (object.metadata.deletionTimestamp !== undefined) return 'deleting'
+  const ready = conditionOf(object, 'Ready')
+  if (!ready) return 'unknown'
+  if (ready.status === 'True') return 'ready'
+  return ready.reason === 'Progressing' || ready.reason.includes('Running') || ready.reason === 'RunInProgress'
+    ? 'working'
+    : 'waiting'
+}

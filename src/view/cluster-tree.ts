@@ -1,0 +1,90 @@
+// Turns the objects of one Cluster into the tree that `capt describe` and the dashboard show.
+import type { AddonDelivery, AnyObject, CAPTCluster, CAPTControlPlane, Condition, WorkspaceTemplateApply } from '#api'
+import { applyBranch } from './apply-branch.ts'
+import { type Branch, conditionOf, type State, stateOf, wordOf } from './branch.ts'
+import { deliveryBranch } from './delivery-branch.ts'
+
+export interface ClusterObjects {
+  readonly cluster: AnyObject
+  readonly infrastructure?: CAPTCluster
+  readonly controlPlane?: CAPTControlPlane
+  readonly applies: readonly WorkspaceTemplateApply[]
+  readonly deliveries: readonly AddonDelivery[]
+}
+
+export function clusterTree(objects: ClusterObjects): Branch {
+  const { cluster, infrastructure, controlPlane, applies, deliveries } = objects
+  const ownedBy = (owner: AnyObject) =>
+    applies
+      .filter((apply) => apply.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid))
+      .map(applyBranch)
+  const children = [
+    ...(infrastructure ? [infrastructureBranch(infrastructure, ownedBy(infrastructure))] : []),
+    ...(controlPlane ? [controlPlaneBranch(controlPlane, ownedBy(controlPlane))] : []),
+    ...deliveries.map(deliveryBranch),
+  ]
+  const state = clusterState(cluster, children)
+  const available = conditionOf(cluster, 'Available') ?? conditionOf(cluster, 'Ready')
+  return {
+    name: `Cluster/${cluster.metadata.name}`,
+    state,
+    word: state === 'ready' ? 'ready' : state === 'deleting' || state === 'paused' ? state : 'not ready',
+    fact: state === 'ready' ? clusterFact(infrastructure, controlPlane) : firstTrouble(children, available),
+    ...since(available, cluster),
+    children,
+  }
+}
+
+/** A Cluster is as ready as the least ready of its parts. */
+function clusterState(cluster: AnyObject, children: readonly Branch[]): State {
+  if (cluster.metadata.deletionTimestamp !== undefined) return 'deleting'
+  const { spec } = cluster as AnyObject & { readonly spec?: { readonly paused?: boolean } }
+  if (spec?.paused) return 'paused'
+  if (children.length === 0) return 'unknown'
+  for (const state of ['stalled', 'working', 'waiting', 'unknown', 'paused', 'deleting'] as const)
+    if (children.some((child) => child.state === state)) return state
+  return 'ready'
+}
+
+function clusterFact(infrastructure?: CAPTCluster, controlPlane?: CAPTControlPlane): string {
+  return [controlPlane?.status?.version, infrastructure?.spec.region].filter(Boolean).join(', ')
+}
+
+function firstTrouble(children: readonly Branch[], available: Condition | undefined): string {
+  const order: readonly State[] = ['stalled', 'working', 'waiting', 'deleting', 'paused', 'unknown']
+  for (const state of order) {
+    const child = children.find((candidate) => candidate.state === state)
+    if (child) return `${child.name.split('/')[0]}: ${child.fact || child.word}`
+  }
+  return available?.message ?? ''
+}
+
+function infrastructureBranch(object: CAPTCluster, children: readonly Branch[]): Branch {
+  const state = stateOf(object)
+  const { status, spec } = object
+  const zones = status?.availabilityZones?.length
+  const made = spec.existingVpcId ? 'existing' : 'created'
+  const fact = status?.vpcId ? `${status.vpcId} (${made})${zones ? `, ${zones} zones` : ''}` : ''
+  return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
+}
+
+function controlPlaneBranch(object: CAPTControlPlane, children: readonly Branch[]): Branch {
+  const state = stateOf(object)
+  const endpoint = object.spec.controlPlaneEndpoint?.host
+  const fact = [object.status?.version, endpoint].filter(Boolean).join(', ')
+  return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
+}
+
+function branchOf(object: AnyObject, state: State, fact: string, children: readonly Branch[]): Branch {
+  const name = `${object.kind}/${object.metadata.name}`
+  return { name, state, word: wordOf(state), fact, ...since(conditionOf(object, 'Ready'), object), children }
+}
+
+function messageOr(object: AnyObject, fact: string): string {
+  return conditionOf(object, 'Ready')?.message.split('\n')[0] || fact
+}
+
+function since(condition: Condition | undefined, object: AnyObject): { since?: string } {
+  const time = condition?.lastTransitionTime ?? object.metadata.creationTimestamp
+  return time === undefined ? {} : { since: time }
+}

@@ -1,0 +1,266 @@
+# An EKS cluster on which Flux and Karpenter can start: control plane, a small node group for the controllers, the EKS
+# add-ons that nodes need to become Ready, Karpenter's IAM, queue and node role, and access for capt itself.
+
+terraform {
+  required_version = ">= 1.5.7"
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 6.28"
+    }
+  }
+}
+
+provider "aws" {
+  region = var.region
+}
+
+variable "cluster_name" {
+  type        = string
+  description = "Name of the cluster."
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
+    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
+  }
+}
+
+variable "kubernetes_version" {
+  type        = string
+  description = "Kubernetes minor version, as EKS writes it."
+  validation {
+    condition     = can(regex("^1\\.[0-9]+$", var.kubernetes_version))
+    error_message = "kubernetes_version must be a minor version such as 1.35."
+  }
+}
+
+variable "region" {
+  type        = string
+  description = "AWS region."
+}
+
+variable "vpc_id" {
+  type        = string
+  description = "VPC of the cluster."
+  validation {
+    condition     = startswith(var.vpc_id, "vpc-")
+    error_message = "vpc_id must be the id of a VPC."
+  }
+}
+
+variable "private_subnets" {
+  type        = list(string)
+  description = "Subnets for the control plane and the nodes; looked up by their role tag when empty."
+  default     = []
+}
+
+variable "endpoint_public_access" {
+  type        = bool
+  description = "Whether the API server is reached from the internet; a management cluster outside the VPC needs it."
+  default     = true
+}
+
+variable "endpoint_private_access" {
+  type        = bool
+  description = "Whether the API server is reached inside the VPC."
+  default     = true
+}
+
+variable "endpoint_public_access_cidrs" {
+  type        = list(string)
+  description = "Address blocks that may reach the public endpoint."
+  default     = ["0.0.0.0/0"]
+}
+
+variable "addons" {
+  type = map(object({
+    version              = optional(string)
+    configuration_values = optional(string)
+  }))
+  description = "EKS add-ons beside coredns, kube-proxy, vpc-cni and eks-pod-identity-agent, or other settings for those."
+  default     = {}
+}
+
+variable "identity" {
+  type        = string
+  description = "How Karpenter gets its AWS credentials: podIdentity or irsa. Trust, association and annotation follow."
+  default     = "podIdentity"
+  validation {
+    condition     = contains(["podIdentity", "irsa"], var.identity)
+    error_message = "identity must be podIdentity or irsa."
+  }
+}
+
+variable "karpenter_namespace" {
+  type        = string
+  description = "Namespace of Karpenter's service account."
+  default     = "kube-system"
+}
+
+variable "bootstrap_instance_types" {
+  type        = list(string)
+  description = "Instance types of the node group on which the controllers run."
+  default     = ["t3.large"]
+}
+
+variable "bootstrap_size" {
+  type        = number
+  description = "Nodes in that group; two, because Karpenter's replicas do not share a node."
+  default     = 2
+  validation {
+    condition     = var.bootstrap_size >= 1
+    error_message = "bootstrap_size must be at least 1: Flux and Karpenter need a node that Karpenter did not make."
+  }
+}
+
+variable "tags" {
+  type        = map(string)
+  description = "Tags of everything that is made."
+  default     = {}
+}
+
+data "aws_subnets" "private" {
+  count = length(var.private_subnets) == 0 ? 1 : 0
+  filter {
+    name   = "vpc-id"
+    values = [var.vpc_id]
+  }
+  filter {
+    name   = "tag:kubernetes.io/role/internal-elb"
+    values = ["1"]
+  }
+}
+
+locals {
+  subnets   = length(var.private_subnets) > 0 ? var.private_subnets : one(data.aws_subnets.private[*].ids)
+  discovery = { "karpenter.sh/discovery" = var.cluster_name }
+  full_role = "KarpenterNodeRole-${var.cluster_name}"
+  node_role = length(local.full_role) <= 64 ? local.full_role : "${substr(local.full_role, 0, 55)}-${substr(sha256(local.full_role), 0, 8)}"
+  needed    = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
+  addons = {
+    for name in setunion(keys(local.needed), keys(var.addons)) : name => merge(
+      { resolve_conflicts_on_create = "OVERWRITE" },
+      lookup(local.needed, name, {}),
+      try(var.addons[name].version, null) == null ? {} : { addon_version = var.addons[name].version, most_recent = false },
+      try(var.addons[name].configuration_values, null) == null ? {} : { configuration_values = var.addons[name].configuration_values },
+    )
+  }
+}
+
+module "eks" {
+  source  = "terraform-aws-modules/eks/aws"
+  version = "21.19.0"
+
+  name               = var.cluster_name
+  kubernetes_version = var.kubernetes_version
+  vpc_id             = var.vpc_id
+  subnet_ids         = local.subnets
+
+  endpoint_public_access       = var.endpoint_public_access
+  endpoint_private_access      = var.endpoint_private_access
+  endpoint_public_access_cidrs = var.endpoint_public_access_cidrs
+
+  authentication_mode                      = "API_AND_CONFIG_MAP"
+  enable_cluster_creator_admin_permissions = true
+  enable_irsa                              = true
+
+  addons = local.addons
+
+  eks_managed_node_groups = {
+    controllers = {
+      instance_types = var.bootstrap_instance_types
+      min_size       = var.bootstrap_size
+      max_size       = var.bootstrap_size + 1
+      desired_size   = var.bootstrap_size
+      labels         = { "karpenter.sh/controller" = "true" }
+    }
+  }
+
+  node_security_group_tags = local.discovery
+  tags                     = var.tags
+}
+
+data "aws_iam_policy_document" "irsa" {
+  statement {
+    actions = ["sts:AssumeRoleWithWebIdentity"]
+    principals {
+      type        = "Federated"
+      identifiers = [module.eks.oidc_provider_arn]
+    }
+    condition {
+      test     = "StringEquals"
+      variable = "${module.eks.oidc_provider}:aud"
+      values   = ["sts.amazonaws.com"]
+    }
+    condition {
+      test     = "StringEquals"
+      variable = "${module.eks.oidc_provider}:sub"
+      values   = ["system:serviceaccount:${var.karpenter_namespace}:karpenter"]
+    }
+  }
+}
+
+module "karpenter" {
+  source  = "terraform-aws-modules/eks/aws//modules/karpenter"
+  version = "21.19.0"
+
+  cluster_name    = module.eks.cluster_name
+  namespace       = var.karpenter_namespace
+  service_account = "karpenter"
+
+  create_pod_identity_association         = var.identity == "podIdentity"
+  iam_role_source_assume_policy_documents = var.identity == "irsa" ? [data.aws_iam_policy_document.irsa.json] : []
+  enable_inline_policy                    = true
+
+  node_iam_role_name            = local.node_role
+  node_iam_role_use_name_prefix = false
+  node_iam_role_additional_policies = {
+    ssm = "arn:${data.aws_partition.current.partition}:iam::aws:policy/AmazonSSMManagedInstanceCore"
+  }
+  tags = var.tags
+}
+
+data "aws_partition" "current" {}
+
+output "cluster_name" {
+  description = "Name of the cluster."
+  value       = module.eks.cluster_name
+}
+
+output "cluster_endpoint" {
+  description = "Address of the API server."
+  value       = module.eks.cluster_endpoint
+}
+
+output "cluster_certificate_authority_data" {
+  description = "CA certificate of the API server, base64."
+  value       = module.eks.cluster_certificate_authority_data
+}
+
+output "cluster_version" {
+  description = "Kubernetes version that runs."
+  value       = module.eks.cluster_version
+}
+
+output "oidc_provider" {
+  description = "OIDC issuer without scheme."
+  value       = module.eks.oidc_provider
+}
+
+output "oidc_provider_arn" {
+  description = "IAM OIDC provider."
+  value       = module.eks.oidc_provider_arn
+}
+
+output "karpenter" {
+  description = "What the Karpenter add-on needs."
+  value = {
+    identity                = var.identity
+    controller_role_arn     = module.karpenter.iam_role_arn
+    node_role_name          = module.karpenter.node_iam_role_name
+    queue_name              = module.karpenter.queue_name
+    discovery_tag           = { key = "karpenter.sh/discovery", value = var.cluster_name }
+    service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = module.karpenter.iam_role_arn } : {} }
+    ec2_node_class          = { role = module.karpenter.node_iam_role_name }
+    controller_node_minimum = var.bootstrap_size
+  }
+}

@@ -1,0 +1,245 @@
+# An EKS control plane that exists only in Terraform's state; its API is the simulated workload cluster that capt serves.
+# The same inputs and outputs as the eks-controlplane template, made of terraform_data.
+
+variable "cluster_name" {
+  type        = string
+  description = "Name of the cluster."
+}
+
+variable "kubernetes_version" {
+  type        = string
+  description = "Kubernetes minor version."
+  validation {
+    condition     = can(regex("^1\\.[0-9]+$", var.kubernetes_version))
+    error_message = "kubernetes_version must be a minor version such as 1.35."
+  }
+}
+
+variable "region" {
+  type        = string
+  description = "AWS region that is imitated."
+}
+
+variable "vpc_id" {
+  type        = string
+  description = "VPC of the cluster."
+  validation {
+    condition     = startswith(var.vpc_id, "vpc-")
+    error_message = "vpc_id must be the id of a VPC."
+  }
+}
+
+variable "private_subnets" {
+  type        = list(string)
+  description = "Subnets for the control plane and the nodes."
+  default     = []
+}
+
+variable "endpoint_public_access" {
+  type        = bool
+  description = "Whether the API server is reached from the internet."
+  default     = true
+}
+
+variable "endpoint_private_access" {
+  type        = bool
+  description = "Whether the API server is reached inside the VPC."
+  default     = true
+}
+
+variable "endpoint_public_access_cidrs" {
+  type        = list(string)
+  description = "Address blocks that may reach the public endpoint."
+  default     = ["0.0.0.0/0"]
+}
+
+variable "addons" {
+  type = map(object({
+    version              = optional(string)
+    configuration_values = optional(string)
+  }))
+  description = "EKS add-ons beside the built-in ones."
+  default     = {}
+}
+
+variable "identity" {
+  type        = string
+  description = "How Karpenter gets its AWS credentials."
+  default     = "podIdentity"
+  validation {
+    condition     = contains(["podIdentity", "irsa"], var.identity)
+    error_message = "identity must be podIdentity or irsa."
+  }
+}
+
+variable "tags" {
+  type        = map(string)
+  description = "Tags of everything that is made."
+  default     = {}
+}
+
+variable "workload_endpoint" {
+  type        = string
+  description = "Address of the API server that plays the workload cluster."
+}
+
+variable "workload_ca" {
+  type        = string
+  description = "CA certificate of that API server, PEM."
+}
+
+variable "workload_token" {
+  type        = string
+  description = "Bearer token of that API server."
+  sensitive   = true
+}
+
+locals {
+  account = "000000000000"
+  addons = merge(
+    { for name in ["coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent"] : name => { version = null, configuration_values = null } },
+    var.addons,
+  )
+  node_role = "KarpenterNodeRole-${substr(var.cluster_name, 0, 40)}"
+  issuer    = "oidc.eks.${var.region}.amazonaws.com/id/${upper(substr(sha256(var.cluster_name), 0, 32))}"
+}
+
+resource "terraform_data" "cluster_role" {
+  input = { name = "${var.cluster_name}-cluster" }
+}
+
+resource "terraform_data" "cluster_security_group" {
+  input = { vpc = var.vpc_id, tags = { "karpenter.sh/discovery" = var.cluster_name } }
+}
+
+resource "terraform_data" "encryption_key" {
+  input = { alias = "eks/${var.cluster_name}" }
+}
+
+resource "terraform_data" "cluster" {
+  input = {
+    name    = var.cluster_name
+    version = var.kubernetes_version
+    role    = terraform_data.cluster_role.output.name
+    key     = terraform_data.encryption_key.output.alias
+    subnets = var.private_subnets
+    public  = var.endpoint_public_access
+    private = var.endpoint_private_access
+    cidrs   = var.endpoint_public_access_cidrs
+    tags    = var.tags
+  }
+}
+
+resource "terraform_data" "oidc_provider" {
+  input = { issuer = local.issuer, cluster = terraform_data.cluster.output.name }
+}
+
+resource "terraform_data" "access_entry" {
+  for_each = toset(["capt", "nodes"])
+  input    = { cluster = terraform_data.cluster.output.name, principal = each.key }
+}
+
+resource "terraform_data" "node_role" {
+  input = { name = local.node_role }
+}
+
+resource "terraform_data" "node_policy" {
+  for_each = toset(["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"])
+  input    = { role = terraform_data.node_role.output.name, policy = each.key }
+}
+
+resource "terraform_data" "node_group" {
+  input = {
+    cluster = terraform_data.cluster.output.name
+    role    = terraform_data.node_role.output.name
+    labels  = { "karpenter.sh/controller" = "true" }
+    size    = 2
+  }
+}
+
+resource "terraform_data" "addon" {
+  for_each = local.addons
+  input = {
+    cluster       = terraform_data.cluster.output.name
+    name          = each.key
+    version       = each.value.version
+    configuration = each.value.configuration_values
+  }
+}
+
+resource "terraform_data" "karpenter_role" {
+  input = { name = "KarpenterControllerRole-${substr(var.cluster_name, 0, 38)}", trust = var.identity }
+}
+
+resource "terraform_data" "karpenter_policy" {
+  input = { role = terraform_data.karpenter_role.output.name }
+}
+
+resource "terraform_data" "interruption_queue" {
+  input = { name = "Karpenter-${var.cluster_name}" }
+}
+
+resource "terraform_data" "event_rule" {
+  for_each = toset(["health", "spot-interruption", "rebalance", "state-change"])
+  input    = { queue = terraform_data.interruption_queue.output.name, event = each.key }
+}
+
+output "cluster_name" {
+  description = "Name of the cluster."
+  value       = terraform_data.cluster.output.name
+}
+
+output "cluster_endpoint" {
+  description = "Address of the API server."
+  value       = var.workload_endpoint
+}
+
+output "cluster_certificate_authority_data" {
+  description = "CA certificate of the API server, base64."
+  value       = base64encode(var.workload_ca)
+}
+
+output "cluster_version" {
+  description = "Kubernetes version that runs."
+  value       = terraform_data.cluster.output.version
+}
+
+output "oidc_provider" {
+  description = "OIDC issuer without scheme."
+  value       = terraform_data.oidc_provider.output.issuer
+}
+
+output "oidc_provider_arn" {
+  description = "IAM OIDC provider."
+  value       = "arn:aws:iam::${local.account}:oidc-provider/${terraform_data.oidc_provider.output.issuer}"
+}
+
+output "karpenter" {
+  description = "What the Karpenter add-on needs."
+  value = {
+    identity                = var.identity
+    controller_role_arn     = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role.output.name}"
+    node_role_name          = terraform_data.node_role.output.name
+    queue_name              = terraform_data.interruption_queue.output.name
+    discovery_tag           = { key = "karpenter.sh/discovery", value = var.cluster_name }
+    service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role.output.name}" } : {} }
+    ec2_node_class          = { role = terraform_data.node_role.output.name }
+    controller_node_minimum = terraform_data.node_group.output.size
+  }
+}
+
+output "kubeconfig" {
+  description = "Kubeconfig of the simulated workload cluster."
+  sensitive   = true
+  value = jsonencode({
+    apiVersion        = "v1"
+    kind              = "Config"
+    "current-context" = var.cluster_name
+    clusters = [{
+      name    = var.cluster_name
+      cluster = { server = var.workload_endpoint, "certificate-authority-data" = base64encode(var.workload_ca) }
+    }]
+    contexts = [{ name = var.cluster_name, context = { cluster = var.cluster_name, user = "capt" } }]
+    users    = [{ name = "capt", user = { token = var.workload_token } }]
+  })
+}
