@@ -20,6 +20,8 @@ export interface Fault {
   readonly type: FaultType
   /** The whole line: `spec.region: Required value`. */
   readonly message: string
+  /** Where the value is, when the server's path does not say so (it calls the place of an anyOf fault `<nil>`). */
+  readonly at?: string
 }
 
 export interface CompiledSchema {

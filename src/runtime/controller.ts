@@ -1,17 +1,10 @@
 // The shape of a controller. The loop around it (reconcile.ts) is written once, for every kind.
 import type { AnyObject, Condition, Key, KindRef } from '#api'
 import type { Cache, Events, Objects, Projected } from '#kube'
-import type { Clock } from '#lib'
+import type { Clock, Log } from '#lib'
 import type { Decision } from './decision.ts'
 
-/** A log line is a constant message plus keys. Capital first, no full stop, no secrets. */
-export interface Log {
-  debug(message: string, keys?: Readonly<Record<string, unknown>>): void
-  info(message: string, keys?: Readonly<Record<string, unknown>>): void
-  warn(message: string, keys?: Readonly<Record<string, unknown>>): void
-  error(message: string, keys?: Readonly<Record<string, unknown>>): void
-  with(keys: Readonly<Record<string, unknown>>): Log
-}
+export type { Log } from '#lib'
 
 /** Everything a controller may touch besides its own ports (engine, identity, …), which its factory receives. */
 export interface World {
@@ -45,13 +38,22 @@ export interface Controller<T extends AnyObject, Seen, Action> {
   /** Lower-case name for logs, metrics and queue: `workspacetemplateapply`. */
   readonly name: string
   readonly kind: KindRef
+  /**
+   * The condition that sums the decision up; `Ready` unless told otherwise. `false` for kinds whose status follows
+   * somebody else's rules: then only what `status` reports is written, and nothing at all when it reports nothing.
+   */
+  readonly summary?: string | false
   readonly wakes: readonly Wake[]
+  /** Objects that answer false are left alone, status included (an externally managed one, for instance). */
+  accepts?(object: AnyObject): boolean
   /** Indexes that `observe` or `toKeys` look up, by kind. */
   readonly indexes?: readonly {
     readonly kind: KindRef
     readonly name: string
     values(object: AnyObject): readonly string[]
   }[]
+  /** Called once at start: what lies outside the API server (a run that ended, a workload that changed) wakes keys too. */
+  listen?(wake: (key: Key) => void): void
   /** Reads all that the decision needs into one value. */
   observe(world: World, object: Projected<T>): Promise<Seen>
   /** Pure: same observation, same decision. */
@@ -61,3 +63,6 @@ export interface Controller<T extends AnyObject, Seen, Action> {
   /** Pure: what the observation and the decision say about the object. */
   status(seen: Seen, decision: Decision<Action>): StatusReport
 }
+
+/** Any controller, as the loop sees it. */
+export type AnyController = Controller<AnyObject, unknown, unknown>

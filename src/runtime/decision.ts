@@ -1,6 +1,10 @@
 // Every controller answers with one of four words. Waiting is not an error; stalled needs a person.
 export type Decision<A> =
-  | { readonly is: 'done' }
+  | {
+      readonly is: 'done'
+      /** Only for a promise with an end (a token, a check for drift): look again then. */
+      readonly retryAfterSeconds?: number
+    }
   | { readonly is: 'act'; readonly actions: readonly A[] }
   | {
       readonly is: 'waiting'
@@ -18,6 +22,11 @@ export type Decision<A> =
     }
 
 export const done: Decision<never> = { is: 'done' }
+
+/** Done for now: the object is looked at again after this time even if nothing happens. */
+export function doneFor(seconds: number): Decision<never> {
+  return { is: 'done', retryAfterSeconds: seconds }
+}
 
 export function act<A>(...actions: readonly A[]): Decision<A> {
   return { is: 'act', actions }

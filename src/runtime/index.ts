@@ -1,3 +1,12 @@
 // The loop: queue, reconcile, backoff, leader election.
+export * from './conditions.ts'
 export * from './controller.ts'
 export * from './decision.ts'
+export * from './election.ts'
+export * from './fenced.ts'
+export * from './finalizers.ts'
+export * from './owners.ts'
+export { type Again, createQueue, type Queue } from './queue.ts'
+export { createTurn, type Turn, type TurnEnd } from './reconcile.ts'
+export * from './run-controllers.ts'
+export { READY, STALLED } from './summary.ts'

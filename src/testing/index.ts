@@ -1,2 +1,5 @@
 // Builders, fakes, a hand-wound clock and ledgers. Opened by tests alone.
 export * from './clock.ts'
+export * from './log.ts'
+export * from './memory-cluster.ts'
+export * from './metrics.ts'

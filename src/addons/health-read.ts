@@ -1,0 +1,103 @@
+// Fetches what a health check looks at. Reads only; a kind or object that is not there is an answer, not an error.
+import { type AddonCheck, type AnyObject, DeploymentKind, type Key, type KindRef, PodKind, type UnknownObject } from '#api'
+import { CustomResourceDefinitionKind } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { isPlainObject } from '#lib'
+import { pluralOf } from './plural.ts'
+
+/** A check with what capt adds for its own stages. */
+export type Check = AddonCheck & {
+  /** Chart version that a HelmRelease must run. */
+  readonly version?: string
+}
+
+export interface Sight {
+  readonly object: UnknownObject | undefined
+  /** Pods of an unfinished Deployment, or EndpointSlices of a Service. */
+  readonly beside: readonly UnknownObject[]
+  readonly served: boolean
+}
+
+export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
+export const JobKind = ref('batch', 'v1', 'Job')
+export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
+export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
+
+export function ref(group: string, version: string, kind: string, namespaced = true): KindRef {
+  return { group, version, kind, plural: pluralOf(kind), namespaced }
+}
+
+export function targetOf(check: Check): { readonly kind: KindRef; readonly key: Key } {
+  const key: Key = check.namespace ? { namespace: check.namespace, name: check.name } : { name: check.name }
+  return { kind: kindOfCheck(check), key }
+}
+
+function kindOfCheck(check: Check): KindRef {
+  switch (check.type) {
+    case 'CRDEstablished':
+      return CustomResourceDefinitionKind
+    case 'DeploymentAvailable':
+      return DeploymentKind
+    case 'ServiceHasEndpoints':
+      return EndpointSliceKind
+    case 'HelmReleaseReady':
+      return HelmReleaseKind
+    case 'JobComplete':
+      return JobKind
+    case 'SourceReady':
+      return parseKind(check.apiVersion ?? 'source.toolkit.fluxcd.io/v1', check.kind ?? 'OCIRepository', check)
+    case 'Condition':
+      return parseKind(check.apiVersion!, check.kind!, check)
+  }
+}
+
+function parseKind(apiVersion: string, kind: string, check: Check): KindRef {
+  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion]
+  return { group, version, kind, plural: check.plural ?? pluralOf(kind), namespaced: check.namespace !== undefined }
+}
+
+const NOTHING: Sight = { object: undefined, beside: [], served: true }
+
+export async function look(objects: Objects, check: Check): Promise<Sight> {
+  const { kind, key } = targetOf(check)
+  try {
+    if (check.type === 'ServiceHasEndpoints') {
+      const labelSelector = `kubernetes.io/service-name=${check.name}`
+      return { ...NOTHING, beside: await all(objects, kind, { namespace: check.namespace, labelSelector }) }
+    }
+    const object = await objects.get<UnknownObject>(kind, key)
+    const beside = object && check.type === 'DeploymentAvailable' && !isAvailable(object) ? await podsOf(objects, object) : []
+    return { object, beside, served: true }
+  } catch (error) {
+    if (isKubeError(error, 'KindNotServed')) return { ...NOTHING, served: false }
+    if (isKubeError(error, 'NotFound')) return NOTHING
+    throw error
+  }
+}
+
+function isAvailable(deployment: UnknownObject): boolean {
+  const { spec, status } = deployment as { spec?: { replicas?: number }; status?: { availableReplicas?: number } }
+  return (status?.availableReplicas ?? 0) >= (spec?.replicas ?? 1)
+}
+
+async function podsOf(objects: Objects, deployment: UnknownObject): Promise<readonly UnknownObject[]> {
+  const { spec } = deployment as { spec?: { selector?: { matchLabels?: Record<string, string> } } }
+  const labels = spec?.selector?.matchLabels
+  if (!isPlainObject(labels) || Object.keys(labels).length === 0) return []
+  const labelSelector = Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',')
+  return await all(objects, PodKind, { namespace: deployment.metadata.namespace, labelSelector })
+}
+
+async function all(
+  objects: Objects,
+  kind: KindRef,
+  options: { readonly namespace: string | undefined; readonly labelSelector: string },
+): Promise<readonly UnknownObject[]> {
+  const found: UnknownObject[] = []
+  const { namespace, labelSelector } = options
+  for await (const item of objects.list<UnknownObject & AnyObject>(kind, { ...(namespace ? { namespace } : {}), labelSelector }))
+    found.push(item)
+  return found
+}

@@ -1,0 +1,97 @@
+// Judges what was seen in a workload cluster. Pure. Evidence is stable text: it changes only when the fact does.
+import { findCondition, type UnknownObject } from '#api'
+import { isPlainObject } from '#lib'
+import { failed, type Finding, healthy, progressing } from './health-finding.ts'
+import { judgeHelmRelease, judgeSource } from './health-flux.ts'
+import { readPath } from './health-path.ts'
+import type { Check, Sight } from './health-read.ts'
+
+export function judge(check: Check, sight: Sight): Finding {
+  const name = `${labelOf(check)} ${check.name}`
+  if (!sight.served) return progressing(`${name}: the workload cluster does not serve this kind yet`)
+  if (check.type === 'ServiceHasEndpoints') return judgeEndpoints(name, sight.beside)
+  const { object } = sight
+  if (!object) return progressing(`${name} does not exist yet`)
+  switch (check.type) {
+    case 'CRDEstablished':
+      return judgeDefinition(name, object)
+    case 'DeploymentAvailable':
+      return judgeDeployment(name, object, sight.beside)
+    case 'HelmReleaseReady':
+      return judgeHelmRelease(name, object, check.version)
+    case 'SourceReady':
+      return judgeSource(name, object)
+    case 'JobComplete':
+      return judgeJob(name, object)
+    case 'Condition':
+      return judgeCondition(name, object, check.path!, check.equals!)
+  }
+}
+
+function labelOf(check: Check): string {
+  const words = { CRDEstablished: 'CRD', DeploymentAvailable: 'Deployment', ServiceHasEndpoints: 'Service', HelmReleaseReady: 'HelmRelease', JobComplete: 'Job' }
+  return check.type in words ? words[check.type as keyof typeof words] : (check.kind ?? 'OCIRepository')
+}
+
+const statusOf = (object: UnknownObject): Record<string, unknown> => (isPlainObject(object['status']) ? object['status'] : {})
+
+function judgeDefinition(name: string, object: UnknownObject): Finding {
+  const { conditions } = statusOf(object)
+  const refused = findCondition(conditions, 'NamesAccepted')
+  if (refused?.status === 'False') return failed(`${name}: names not accepted: ${refused.message}`)
+  return findCondition(conditions, 'Established')?.status === 'True' ? healthy(`${name} established`) : progressing(`${name} not established yet`)
+}
+
+function judgeDeployment(name: string, object: UnknownObject, pods: readonly UnknownObject[]): Finding {
+  const status = statusOf(object)
+  const spec = isPlainObject(object['spec']) ? object['spec'] : {}
+  const wanted = typeof spec['replicas'] === 'number' ? spec['replicas'] : 1
+  const count = (field: string) => (typeof status[field] === 'number' ? (status[field] as number) : 0)
+  if (count('observedGeneration') < (object.metadata.generation ?? 0)) return progressing(`${name}: not looked at since it changed`)
+  const trouble = pods.map(troubleOf).find((text) => text !== undefined)
+  const seen = `${name}: ${count('availableReplicas')} of ${wanted} available${trouble ? `; ${trouble}` : ''}`
+  const progress = findCondition(status['conditions'], 'Progressing')
+  if (progress?.status === 'False') return failed(`${seen} (${progress.reason})`)
+  if (count('updatedReplicas') < wanted) return progressing(`${name}: ${count('updatedReplicas')} of ${wanted} updated${trouble ? `; ${trouble}` : ''}`)
+  const available = findCondition(status['conditions'], 'Available')?.status === 'True'
+  return available && count('availableReplicas') >= wanted ? healthy(seen) : progressing(seen)
+}
+
+/** What keeps a pod from running, in the words of the kubelet or the scheduler; no pod name, so that the text is stable. */
+function troubleOf(pod: UnknownObject): string | undefined {
+  const status = statusOf(pod)
+  const containers = [status['initContainerStatuses'], status['containerStatuses']].flatMap((list) => (Array.isArray(list) ? list : []))
+  for (const container of containers) {
+    const waiting = readPath(container, 'state.waiting')
+    if (!isPlainObject(waiting) || waiting['reason'] === 'ContainerCreating' || waiting['reason'] === 'PodInitializing') continue
+    const message = typeof waiting['message'] === 'string' && waiting['message'] !== '' ? `: ${waiting['message']}` : ''
+    return `${String(waiting['reason'])}${message}`
+  }
+  const scheduled = findCondition(status['conditions'], 'PodScheduled')
+  return scheduled?.status === 'False' ? `${scheduled.reason}: ${scheduled.message}` : undefined
+}
+
+function judgeEndpoints(name: string, slices: readonly UnknownObject[]): Finding {
+  const ready = slices.flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : [])).filter((endpoint) => {
+    return isPlainObject(endpoint) && !(isPlainObject(endpoint['conditions']) && endpoint['conditions']['ready'] === false)
+  })
+  return ready.length > 0 ? healthy(`${name}: ${ready.length} endpoint${ready.length === 1 ? '' : 's'}`) : progressing(`${name} has no endpoints yet`)
+}
+
+function judgeJob(name: string, object: UnknownObject): Finding {
+  const { conditions } = statusOf(object)
+  const broken = findCondition(conditions, 'Failed')
+  if (broken?.status === 'True') return failed(`${name} failed: ${broken.reason} ${broken.message}`.trimEnd())
+  return findCondition(conditions, 'Complete')?.status === 'True' ? healthy(`${name} complete`) : progressing(`${name} is running`)
+}
+
+function judgeCondition(name: string, object: UnknownObject, path: string, equals: string): Finding {
+  const found = readPath(object, path)
+  const { generation } = object.metadata
+  const { observedGeneration } = statusOf(object)
+  if (typeof observedGeneration === 'number' && generation !== undefined && observedGeneration < generation)
+    return progressing(`${name}: its status is older than its spec`)
+  if (found === undefined) return progressing(`${name} has nothing at ${path}`)
+  const text = typeof found === 'string' ? found : JSON.stringify(found)
+  return text === equals ? healthy(`${name}: ${path} is ${equals}`) : progressing(`${name}: ${path} is ${text}, not ${equals}`)
+}

@@ -1,0 +1,51 @@
+// Labels, annotations and names that add-ons use, spelt once. The names of the seeds stay as prefixes.
+import { boundedName, shortHash } from '#lib'
+
+/** Names exactly one Cluster of a namespace, so that a set can select it alone. */
+export const CLUSTER_LABEL = 'capt.appthrust.com/cluster'
+/** On what a stage made in the management cluster. */
+export const STAGE_LABEL = 'capt.appthrust.com/stage'
+/** On an AddonDelivery and what it made: the pipeline. */
+export const PIPELINE_LABEL = 'capt.appthrust.com/pipeline'
+/** Chooses a pipeline by name; the shipped one serves Clusters without it. */
+export const PIPELINE_CHOICE_LABEL = 'capt.appthrust.com/addon-pipeline'
+/** On a carrier: hash of what was rendered, before live metadata was carried over. */
+export const CONTENT_ANNOTATION = 'capt.appthrust.com/content-hash'
+/** On a carrier: changed to make core look at once. */
+export const NUDGE_ANNOTATION = 'capt.appthrust.com/nudged'
+/** On an AddonDelivery: gate labels that capt itself has put on the Cluster. Survives a move, unlike status. */
+export const GATES_ANNOTATION = 'capt.appthrust.com/gates-opened'
+/** On what capt delivered into a workload cluster. */
+export const MANAGED_LABEL = 'capt.appthrust.com/managed'
+export const DELIVERY_FINALIZER = 'infrastructure.cluster.x-k8s.io/addondelivery'
+
+export const FLUX_NAMESPACE = 'flux-system'
+export const RESOURCE_SET_SECRET_TYPE = 'addons.cluster.x-k8s.io/resource-set'
+
+const prefixOf = (stage: string) => (stage === 'flux' ? 'fluxcd' : stage)
+
+export function setName(stage: string, part: string, cluster: string): string {
+  return boundedName(`${prefixOf(stage)}-${part === '' ? 'installer' : part}-${cluster}`, 253)
+}
+
+export function carrierName(stage: string, part: string, cluster: string, index: number): string {
+  const base = boundedName(`${prefixOf(stage)}-${part === '' ? 'resources' : part}-${cluster}`, 240)
+  return index === 0 ? base : `${base}-${index + 1}`
+}
+
+/** Clusters of one namespace share this carrier; options other than the defaults get one of their own. */
+export function fluxCarrierName(version: string, options: string, index: number): string {
+  const base = options === '' ? `fluxcd-install-${version}` : `fluxcd-install-${version}-${shortHash(options)}`
+  return index === 0 ? base : `${base}-${index + 1}`
+}
+
+/** `fluxcd.yaml`, and `fluxcd-2.yaml` only when the size limit made a second carrier necessary. */
+export function carrierKey(stage: string, index: number): string {
+  return index === 0 ? `${prefixOf(stage)}.yaml` : `${prefixOf(stage)}-${index + 1}.yaml`
+}
+
+export const DEFAULT_PIPELINE = 'default'
+
+export function deliveryName(cluster: string, pipeline: string): string {
+  return pipeline === DEFAULT_PIPELINE ? cluster : boundedName(`${cluster}.${pipeline}`, 253)
+}

@@ -1,0 +1,181 @@
+// Compiles rules, each text once, and runs them. Failures come back as values in the words cel-go uses.
+import { Environment, EvaluationError, Optional } from '@marcbachmann/cel-js'
+import type { JsonSchema, Rule } from '../../schema.ts'
+import { registerLists } from './lists.ts'
+import { registerMacros } from './macros.ts'
+import { registerNetwork } from './network.ts'
+import { registerQuantity } from './quantity.ts'
+import { readRule } from './source.ts'
+import { registerStrings } from './strings.ts'
+import { escapeName, fieldsOf, isResource } from './values.ts'
+
+export interface Program {
+  readonly usesOldSelf: boolean
+  run(input: {
+    readonly self: unknown
+    readonly oldSelf: unknown
+  }): { readonly value: unknown } | { readonly error: string }
+}
+
+interface Node {
+  readonly op: string
+  readonly args: unknown
+}
+type Parsed = ((context: Record<string, unknown>) => unknown) & {
+  check(): {
+    readonly valid: boolean
+    readonly type?: string
+    readonly error?: { readonly summary?: string; readonly message: string }
+  }
+  readonly ast: Node
+}
+interface Compiled extends Program {
+  readonly type: string
+  readonly ast: Node
+}
+
+let environment: Environment | undefined
+
+function makeEnvironment(): Environment {
+  const env = new Environment({
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+    unlistedVariablesAreDyn: false,
+  })
+  env.registerVariable('self', 'dyn').registerVariable('oldSelf', 'dyn')
+  registerStrings(env)
+  registerLists(env)
+  registerQuantity(env)
+  registerNetwork(env)
+  registerMacros(env)
+  return env
+}
+
+const programs = new Map<string, Compiled | Error>()
+
+function compile(rule: string): Compiled | Error {
+  const known = programs.get(rule)
+  if (known) return known
+  let result: Compiled | Error
+  try {
+    result = compileNew(rule)
+  } catch (error) {
+    result = error instanceof Error ? error : new Error(String(error))
+  }
+  programs.set(rule, result)
+  return result
+}
+
+function compileNew(rule: string): Compiled {
+  environment ??= makeEnvironment()
+  const source = readRule(rule)
+  const parsed = environment.parse(source.text) as unknown as Parsed
+  const checked = parsed.check()
+  if (!checked.valid) throw new Error(checked.error?.summary ?? checked.error?.message)
+  return {
+    usesOldSelf: source.usesOldSelf,
+    type: checked.type ?? 'dyn',
+    ast: parsed.ast,
+    run({ self, oldSelf }) {
+      try {
+        return { value: parsed({ self, ...(oldSelf === undefined ? {} : { oldSelf }) }) }
+      } catch (error) {
+        return { error: describe(error) }
+      }
+    },
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof EvaluationError)) return error instanceof Error ? error.message : String(error)
+  const { code, summary } = error as unknown as { readonly code: string; readonly summary: string }
+  switch (code) {
+    case 'no_such_key':
+      return summary.replace(/^No such key/, 'no such key')
+    case 'index_out_of_bounds':
+      return `index out of bounds: ${/index (-?\d+)/.exec(summary)?.[1] ?? ''}`
+    case 'numeric_overflow':
+      return 'integer overflow'
+    case 'modulo_by_zero':
+      return 'modulus by zero'
+    case 'no_matching_overload':
+    case 'no_such_overload':
+    case 'invalid_logical_operand':
+      return 'no such overload'
+    default:
+      return summary
+  }
+}
+
+/** A compiled rule. Whether it compiles is asked once, by `ruleFault`, when the schema is compiled. */
+export function compileRule(rule: string): Program {
+  const result = compile(rule)
+  if (result instanceof Error)
+    return { usesOldSelf: false, run: () => ({ error: `rule compile error: ${result.message}` }) }
+  return result
+}
+
+export function optionalOf(value: unknown): unknown {
+  return value === undefined ? Optional.none() : Optional.of(value)
+}
+
+/** Why the server would refuse this rule on this schema, or undefined. */
+export function ruleFault(rule: Rule, schema: JsonSchema, isWholeResource: boolean): string | undefined {
+  for (const [what, text, wanted] of [
+    ['rule', rule.rule, 'bool'],
+    ['messageExpression', rule.messageExpression, 'string'],
+  ] as const) {
+    if (text === undefined || text === '') continue
+    const compiled = compile(text)
+    if (compiled instanceof Error) return `${what}: compilation failed: ${compiled.message}`
+    if (compiled.type !== wanted && compiled.type !== 'dyn')
+      return `${what}: must evaluate to a ${wanted}, not ${compiled.type}`
+    const unknown = unknownField(compiled.ast, schema, isWholeResource, rule.optionalOldSelf === true)
+    if (unknown) return `${what}: undefined field '${unknown}'`
+  }
+  return undefined
+}
+
+/** The first field named by `self.a.b` that the schema does not declare. */
+function unknownField(
+  ast: Node,
+  root: JsonSchema,
+  isWholeResource: boolean,
+  oldIsOptional: boolean,
+): string | undefined {
+  let missing: string | undefined
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isNode(value)) return
+    schemaOf(value)
+    visit(value.args)
+  }
+  const schemaOf = (node: Node): { schema: JsonSchema; whole: boolean } | undefined => {
+    if (node.op === 'id' && (node.args === 'self' || (node.args === 'oldSelf' && !oldIsOptional)))
+      return { schema: root, whole: isWholeResource }
+    if (!['.', '.?', '[]', '[?]'].includes(node.op)) return undefined
+    const [left, right] = node.args as [Node, string | Node]
+    const parent = schemaOf(left)
+    if (!parent) return undefined
+    const { schema, whole } = parent
+    if (node.op.startsWith('[')) {
+      const child =
+        schema.items ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined)
+      return child && { schema: child, whole: isResource(child) }
+    }
+    const fields = fieldsOf(schema, whole)
+    if (schema.type !== 'object' || (!fields && schema.additionalProperties !== undefined)) {
+      const child = schema.additionalProperties
+      return typeof child === 'object' ? { schema: child, whole: isResource(child) } : undefined
+    }
+    const found = Object.entries(fields ?? {}).find(([name]) => escapeName(name) === right)?.[1]
+    if (!found || (found.type === undefined && !found['x-kubernetes-int-or-string'])) missing ??= right as string
+    return found && node.op === '.' ? { schema: found, whole: isResource(found) } : undefined
+  }
+  visit(ast)
+  return missing
+}
+
+function isNode(value: unknown): value is Node {
+  return value !== null && typeof value === 'object' && 'op' in value && 'args' in value
+}

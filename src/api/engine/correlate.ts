@@ -1,0 +1,52 @@
+// Pairs each part of a new value with the same part of the old one, so that an unchanged fault can be tolerated on update.
+// Lists pair their items only when they are maps by key; sets and atomic lists are one piece.
+import { isPlainObject, type Json, jsonEqual } from '#lib'
+import type { JsonSchema } from '../schema.ts'
+
+export class Correlation {
+  readonly value: Json
+  readonly old: Json
+  readonly #schema: JsonSchema
+  #equal: boolean | undefined
+
+  constructor(value: Json, old: Json, schema: JsonSchema) {
+    this.value = value
+    this.old = old
+    this.#schema = schema
+  }
+
+  /** The pair one level down; undefined when the old value has no counterpart. */
+  field(name: string): Correlation | undefined {
+    const { value, old } = this
+    if (!isPlainObject(value) || !isPlainObject(old)) return undefined
+    if (!Object.hasOwn(value, name) || !Object.hasOwn(old, name)) return undefined
+    const schema = fieldSchema(this.#schema, name)
+    return schema && new Correlation(value[name] as Json, old[name] as Json, schema)
+  }
+
+  item(index: number): Correlation | undefined {
+    const { value, old } = this
+    const { items, 'x-kubernetes-list-type': listType } = this.#schema
+    if (!Array.isArray(value) || !Array.isArray(old) || listType !== 'map' || !items) return undefined
+    const before = findByKeys(this.#schema, old, value[index])
+    return before === undefined ? undefined : new Correlation(value[index], before, items)
+  }
+
+  /** Whether nothing changed here. */
+  get unchanged(): boolean {
+    this.#equal ??= jsonEqual(this.value, this.old)
+    return this.#equal
+  }
+}
+
+function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
+  if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name]
+  return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+}
+
+/** The item of a map list that has the same keys as `wanted`. */
+export function findByKeys(schema: JsonSchema, list: readonly Json[], wanted: Json | undefined): Json | undefined {
+  if (!isPlainObject(wanted)) return undefined
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  return list.find((item) => isPlainObject(item) && keys.every((key) => jsonEqual(item[key], wanted[key])))
+}

@@ -1,0 +1,37 @@
+// Fills in defaults. A null that the schema does not allow counts as absent: it takes the default, or goes.
+import { isPlainObject, type Json } from '#lib'
+import type { JsonSchema } from '../schema.ts'
+
+export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json {
+  if (Array.isArray(value)) {
+    const items = schema?.items
+    return value.map((item: Json) =>
+      applyDefaults(isForbiddenNull(item, items) ? (items?.default ?? null) : item, items),
+    )
+  }
+  if (!isPlainObject(value)) return value
+
+  const out: Record<string, Json> = {}
+  for (const [key, item] of Object.entries(value) as [string, Json][]) {
+    const field = schemaOf(schema, key)
+    const dropped = isForbiddenNull(item, field)
+    if (dropped && field?.default === undefined) continue
+    const filled = applyDefaults(dropped ? field!.default! : item, field)
+    if (key !== '__proto__') out[key] = filled
+    else Object.defineProperty(out, key, { value: filled, enumerable: true, configurable: true, writable: true })
+  }
+  for (const [key, field] of Object.entries(schema?.properties ?? {})) {
+    if (field.default !== undefined && field.default !== null && !Object.hasOwn(out, key))
+      out[key] = applyDefaults(field.default, field)
+  }
+  return out
+}
+
+function schemaOf(schema: JsonSchema | undefined, key: string): JsonSchema | undefined {
+  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key]
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
+}
+
+function isForbiddenNull(value: Json, schema: JsonSchema | undefined): boolean {
+  return value === null && schema !== undefined && schema.nullable !== true
+}

@@ -1,0 +1,164 @@
+// Where one Cluster stands in one AddonPipeline, with the evidence. capt makes it, owned by the Cluster; people may
+// add overrides to the spec. Only addons/ writes the status.
+import { defineKind, type KindOf } from '../define-kind.ts'
+import { conditions, objectRef } from '../meta.ts'
+import * as s from '../schema.ts'
+
+const deliveredResource = s.object(
+  {
+    set: s.string({ about: 'ClusterResourceSet that carries it.' }),
+    kind: s.string({ about: 'ConfigMap or Secret.' }),
+    name: s.string({ about: 'Name of the carrier.' }),
+    applied: s.boolean({ about: 'What the binding says about this carrier.' }),
+    bindingHash: s.string({ about: 'Hash that the binding recorded.' }),
+    ourHash: s.string({ about: 'Hash of what capt wants to be there.' }),
+    equal: s.boolean({ about: 'Applied, and the two hashes are the same.' }),
+  },
+  { required: ['set', 'kind', 'name', 'applied', 'ourHash', 'equal'] },
+)
+
+const stageStatus = s.object(
+  {
+    name: s.string({ about: 'Name of the stage.' }),
+    state: s.string({
+      enum: ['NotWanted', 'Waiting', 'Delivering', 'Checking', 'Healthy', 'Failed', 'Removing'],
+      about: 'Where the stage is.',
+    }),
+    reason: s.string({ about: 'Why, as one word.' }),
+    message: s.string({ about: 'Why, for people.' }),
+    wantedVersion: s.string({ about: 'Version that the stage delivers.' }),
+    adopted: s.string({ about: 'Version that was found in place and is left as it is.' }),
+    delivered: s.object(
+      {
+        equal: s.boolean({ about: 'Every carrier is applied with our hash.' }),
+        since: s.time({ about: 'Since when that holds.' }),
+        resources: s.list(deliveredResource, { about: 'One row per carrier.' }),
+      },
+      { required: ['equal'], about: 'What the ClusterResourceSetBinding says.' },
+    ),
+    healthy: s.object(
+      {
+        status: s.string({
+          enum: ['True', 'False', 'Unknown'],
+          about: 'Whether the stage works, as seen in the workload cluster.',
+        }),
+        evidence: s.list(s.string(), { about: 'What was seen.' }),
+        since: s.time({ about: 'Since when the status holds.' }),
+      },
+      { required: ['status'], about: 'What was seen in the workload cluster.' },
+    ),
+    gate: s.object(
+      {
+        label: s.string({ about: 'Label key on the Cluster.' }),
+        open: s.boolean({ about: 'Whether capt has opened it.' }),
+        early: s.boolean({ about: 'A person set the label before the stage could begin; it counts as the wish only.' }),
+      },
+      { required: ['label', 'open'], about: 'The label that lets the set reach the Cluster.' },
+    ),
+    attempts: s.integer({ minimum: 0, about: 'Retries so far.' }),
+    lastAttemptAt: s.time({ about: 'When capt last tried again.' }),
+    lastError: s.object(
+      {
+        code: s.string({ about: 'Code; see the page of errors.' }),
+        message: s.string({ about: 'What went wrong.' }),
+        hint: s.string({ about: 'What to do next.' }),
+      },
+      { required: ['code', 'message'], about: 'The last thing that went wrong, until the stage is healthy.' },
+    ),
+    contentHash: s.string({ about: 'Hash of what the stage delivers, before anything live was carried over.' }),
+    startedAt: s.time({ about: 'When delivery of this content began.' }),
+    durations: s.object(
+      {
+        delivered: s.string({ about: 'From the start to delivered.' }),
+        healthy: s.string({ about: 'From the start to healthy.' }),
+      },
+      { about: 'How long it took.' },
+    ),
+  },
+  { required: ['name', 'state'] },
+)
+
+const teardownStep = s.object(
+  {
+    name: s.string({ about: 'Name of the step.' }),
+    state: s.string({ enum: ['Running', 'Done', 'Skipped', 'GaveUp'], about: 'Where the step is.' }),
+    message: s.string({ about: 'What was seen.' }),
+    startedAt: s.time({ about: 'When the step began.' }),
+    endedAt: s.time({ about: 'When the step ended.' }),
+  },
+  { required: ['name', 'state'] },
+)
+
+export const AddonDelivery = defineKind({
+  group: 'infrastructure.cluster.x-k8s.io',
+  version: 'v1beta1',
+  kind: 'AddonDelivery',
+  plural: 'addondeliveries',
+  shortNames: ['adeliv'],
+  categories: ['cluster-api', 'capt'],
+  about:
+    'Where one Cluster stands in one AddonPipeline: what was delivered, what is healthy, and the evidence for both.',
+  spec: s.object(
+    {
+      clusterName: s.string({
+        about: 'Cluster, in the same namespace.',
+        minLength: 1,
+        maxLength: 63,
+        rules: [{ rule: 'self == oldSelf', message: 'clusterName cannot change' }],
+      }),
+      pipelineRef: objectRef('AddonPipeline to follow.'),
+      suspend: s.boolean({ default: false, about: 'Change nothing for now. Teardown still runs.' }),
+      variables: s.map(s.string({ maxLength: 4096 }), {
+        about: 'Values for this Cluster alone; they win over those of the pipeline.',
+        maxProperties: 100,
+      }),
+      overrides: s.list(
+        s.object(
+          {
+            stage: s.string({ about: 'Stage to change.', minLength: 1, maxLength: 40 }),
+            version: s.string({
+              about: 'Version to deliver here.',
+              maxLength: 32,
+              pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
+            }),
+            values: s.freeObject({ about: 'Helm values, merged over those of the pipeline (karpenter stages).' }),
+          },
+          { required: ['stage'] },
+        ),
+        {
+          default: [],
+          about: 'What is different for this Cluster.',
+          maxItems: 20,
+          listType: 'map',
+          mapKeys: ['stage'],
+        },
+      ),
+    },
+    { required: ['clusterName', 'pipelineRef'] },
+  ),
+  status: s.object({
+    kubernetesVersion: s.string({ about: 'Kubernetes version that the versions were chosen for.' }),
+    stages: s.list(stageStatus, { about: 'One entry per stage, in order.', listType: 'map', mapKeys: ['name'] }),
+    teardown: s.object(
+      {
+        startedAt: s.time({ about: 'When the teardown began.' }),
+        unreachableSince: s.time({ about: 'Since when the workload API has not answered.' }),
+        steps: s.list(teardownStep, { about: 'What has been done, in order.', listType: 'map', mapKeys: ['name'] }),
+        leftovers: s.list(s.string(), { about: 'What was found and could not be removed.' }),
+      },
+      { about: 'Taking the add-ons away before the control plane goes.' },
+    ),
+    conditions,
+  }),
+  columns: [
+    { name: 'Cluster', path: '.spec.clusterName' },
+    { name: 'Pipeline', path: '.spec.pipelineRef.name' },
+    { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Status', path: '.status.conditions[?(@.type=="Ready")].message' },
+    { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },
+  ],
+})
+export type AddonDelivery = KindOf<typeof AddonDelivery>
+export type StageStatus = NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number]
+export type TeardownStatus = NonNullable<NonNullable<AddonDelivery['status']>['teardown']>
+export type TeardownStep = NonNullable<TeardownStatus['steps']>[number]

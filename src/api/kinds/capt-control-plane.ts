@@ -1,0 +1,186 @@
+// The EKS control plane of a cluster, made from a WorkspaceTemplate.
+// People write the spec, except controlPlaneEndpoint; only controllers/control-plane writes that and the status.
+import { defineKind, type KindOf } from '../define-kind.ts'
+import { conditions, objectRef } from '../meta.ts'
+import * as s from '../schema.ts'
+import { ACCESS_CIDR_PATTERN, additionalTags, identity, REGION_PATTERN } from './capt-cluster.ts'
+
+/** What a CAPTControlPlane and a CAPTControlPlaneTemplate have in common. */
+export const controlPlaneFields = {
+  workspaceTemplateRef: objectRef('WorkspaceTemplate that makes the control plane.'),
+  controlPlaneConfig: s.object(
+    {
+      region: s.string({
+        about: 'AWS region; that of the CAPTCluster when left out. It cannot be changed.',
+        pattern: REGION_PATTERN,
+        rules: [{ rule: 'self == oldSelf', message: 'the region of a control plane cannot be changed' }],
+      }),
+      endpointAccess: s.object(
+        {
+          public: s.boolean({
+            about: 'Whether the API server is reached from the internet, as the variable endpoint_public_access.',
+          }),
+          private: s.boolean({
+            about: 'Whether the API server is reached inside the VPC, as the variable endpoint_private_access.',
+          }),
+          publicCIDRs: s.list(s.string({ pattern: ACCESS_CIDR_PATTERN }), {
+            about: 'Address blocks that may reach the public endpoint, as the variable endpoint_public_access_cidrs.',
+            maxItems: 40,
+            listType: 'set',
+          }),
+        },
+        {
+          about: 'Who reaches the API server.',
+          rules: [
+            {
+              rule: '!(has(self.public) && !self.public && has(self.private) && !self.private)',
+              message: 'public and private cannot both be false: nobody would reach the API server',
+            },
+            {
+              rule: '!has(self.publicCIDRs) || !has(self.public) || self.public',
+              message: 'publicCIDRs needs a public endpoint',
+            },
+          ],
+        },
+      ),
+      addons: s.list(
+        s.object(
+          {
+            name: s.string({ about: 'Name of the EKS add-on.', minLength: 1, maxLength: 100 }),
+            version: s.string({
+              about: 'Version; the default of the Kubernetes version when left out.',
+              maxLength: 100,
+            }),
+            configurationValues: s.string({ about: 'Settings of the add-on, as JSON text.', maxLength: 65536 }),
+          },
+          { required: ['name'] },
+        ),
+        { about: 'EKS add-ons, as the variable addons.', maxItems: 50, listType: 'map', mapKeys: ['name'] },
+      ),
+      timeouts: s.object(
+        {
+          controlPlaneTimeout: s.integer({
+            about: 'Minutes a run for the control plane may take.',
+            default: 30,
+            minimum: 1,
+            maximum: 1440,
+          }),
+          vpcReadyTimeout: s.integer({
+            about: 'Minutes to wait for the VPC before the control plane is reported as stalled.',
+            default: 15,
+            minimum: 1,
+            maximum: 1440,
+          }),
+        },
+        { about: 'How long a step may take.' },
+      ),
+      ensureSpotServiceLinkedRole: s.boolean({
+        about:
+          'Make sure that the account has the service-linked role for EC2 Spot before the control plane is made. The role is never deleted.',
+      }),
+    },
+    { about: 'Settings of the control plane.' },
+  ),
+  additionalTags,
+  identity,
+} as const
+
+export const CAPTControlPlane = defineKind({
+  group: 'controlplane.cluster.x-k8s.io',
+  version: 'v1beta1',
+  kind: 'CAPTControlPlane',
+  plural: 'captcontrolplanes',
+  categories: ['cluster-api'],
+  about:
+    'The EKS control plane of one Cluster, made by Terraform from a WorkspaceTemplate, with the kubeconfig that Cluster API and people need.',
+  spec: s.object(
+    {
+      version: s.string({
+        about: 'Kubernetes version: 1.34, v1.34 or v1.34.2. EKS knows minor versions; one minor is upgraded at a time.',
+        pattern: '^v?1\\.[0-9]{1,3}(\\.[0-9]{1,3})?(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$',
+        maxLength: 64,
+      }),
+      ...controlPlaneFields,
+      controlPlaneEndpoint: s.object(
+        {
+          host: s.string({ about: 'Host name, without scheme.', minLength: 1, maxLength: 512 }),
+          port: s.integer({ about: 'Port.', minimum: 1, maximum: 65535 }),
+        },
+        { about: 'Where the API server answers. Written by capt.', minProperties: 1 },
+      ),
+      workspaceTemplateApplyName: s.string({
+        about:
+          'Name of the WorkspaceTemplateApply that makes the control plane; <cluster>-eks-controlplane-apply when left out. It cannot be changed.',
+        pattern: '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$',
+        maxLength: 200,
+      }),
+    },
+    {
+      required: ['version', 'workspaceTemplateRef'],
+      about: 'What is wanted.',
+      rules: [
+        {
+          rule: 'has(self.workspaceTemplateApplyName) == has(oldSelf.workspaceTemplateApplyName) && (!has(self.workspaceTemplateApplyName) || self.workspaceTemplateApplyName == oldSelf.workspaceTemplateApplyName)',
+          message: 'workspaceTemplateApplyName cannot be changed: the control plane would be left behind',
+        },
+      ],
+    },
+  ),
+  status: s.object(
+    {
+      ready: s.boolean({ about: 'Whether the API server can be used (Cluster API contract v1beta1).' }),
+      initialized: s.boolean({ about: 'Whether the API server ever answered (contract v1beta1). Never goes back.' }),
+      initialization: s.object(
+        { controlPlaneInitialized: s.boolean({ about: 'Whether the API server ever answered. Never goes back.' }) },
+        { about: 'First provisioning (Cluster API contract v1beta2).' },
+      ),
+      externalManagedControlPlane: s.boolean({ about: 'Always true: there are no control plane machines.' }),
+      version: s.string({ about: 'Version that runs, as full semver.' }),
+      versions: s.list(
+        s.object({ version: s.string({ about: 'Version that runs, as full semver.' }) }, { required: ['version'] }),
+        { about: 'Versions that run, oldest first.', listType: 'map', mapKeys: ['version'] },
+      ),
+      phase: s.string({
+        about: 'Where the control plane is in its life, in one word.',
+        enum: ['Pending', 'Creating', 'Ready', 'Updating', 'Failed', 'Deleting'],
+      }),
+      secretsReady: s.boolean({ about: 'Whether the kubeconfig and CA Secrets are current.' }),
+      kubeconfig: s.object(
+        {
+          expiresAt: s.time({ about: 'When the token in the kubeconfig stops working.' }),
+          refreshedAt: s.time({ about: 'When the kubeconfig was last written.' }),
+        },
+        { about: 'The kubeconfig that Cluster API uses; empty when it does not expire.' },
+      ),
+      workspaceTemplateStatus: s.object(
+        {
+          ready: s.boolean({ about: 'Whether the last run succeeded and nothing is left to do.' }),
+          state: s.string({ about: 'Phase of the WorkspaceTemplateApply.' }),
+          lastAppliedRevision: s.string({ about: 'Hash of the inputs that were last applied.' }),
+          lastFailureMessage: s.string({ about: 'What the last run failed with.' }),
+        },
+        { about: 'The Terraform run behind the control plane.' },
+      ),
+      workspaceStatus: s.object(
+        {
+          ready: s.boolean({ about: 'Whether the infrastructure exists as wanted.' }),
+          state: s.string({ about: 'State in one word.' }),
+          atProvider: s.freeObject({
+            about: 'What Terraform answered; outputs holds the outputs that are not sensitive.',
+          }),
+        },
+        { about: 'What add-on templates read: workspaceStatus.atProvider.outputs.' },
+      ),
+      conditions,
+    },
+    { about: 'What was found and done.' },
+  ),
+  columns: [
+    { name: 'Ready', path: '.status.ready' },
+    { name: 'Phase', path: '.status.phase' },
+    { name: 'Version', path: '.spec.version' },
+    { name: 'Endpoint', path: '.spec.controlPlaneEndpoint.host' },
+    { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },
+  ],
+})
+export type CAPTControlPlane = KindOf<typeof CAPTControlPlane>

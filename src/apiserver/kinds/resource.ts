@@ -1,0 +1,87 @@
+// One kind as the server sees it: how it is addressed, which versions it is served in, how objects are checked, and how
+// what is stored becomes what is served. Built-in kinds and custom ones have the same shape, so nobody else asks which.
+import type { Fault, JsonSchema } from '#api'
+import type { ApiObject } from '../object.ts'
+import type { Collection } from '../store/store.ts'
+
+export interface TableColumn {
+  readonly name: string
+  readonly type: string
+  readonly format?: string
+  readonly description: string
+  readonly priority: number
+  cell(object: ApiObject, now: number): unknown
+}
+
+export interface ScalePaths {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath?: string
+}
+
+/** Turns what a client sent into what may be stored, and judges it. */
+export interface ObjectCheck {
+  /** Drops what the schema does not know and fills defaults. `unknown` lists the paths of what was dropped. */
+  admit(object: ApiObject): { readonly object: ApiObject; readonly unknown: readonly string[] }
+  validate(object: ApiObject, old?: ApiObject): readonly Fault[]
+}
+
+export interface ServedVersion {
+  readonly name: string
+  /** Schema of the whole object; for merging, OpenAPI and explain. */
+  readonly schema: JsonSchema
+  readonly check: ObjectCheck
+  readonly status: boolean
+  readonly scale?: ScalePaths
+  readonly columns: readonly TableColumn[]
+  readonly selectable: readonly string[]
+  /** Sent as a Warning header with every answer in this version. */
+  readonly deprecation?: string
+}
+
+/** What differs between kinds when objects are written. Everything is optional: the absent rule is the common one. */
+export interface Rules {
+  /** Status of the whole: metadata.generation is kept for this kind. */
+  readonly generation?: boolean
+  /** PUT without a resourceVersion is allowed. */
+  readonly unconditionalUpdate?: boolean
+  /** PUT creates what is not there. */
+  readonly createOnUpdate?: boolean
+  readonly name?: 'subdomain' | 'label' | 'path'
+  /** Fills what the server itself decides; may change the object. `old` is undefined on create. */
+  readonly prepare?: (object: ApiObject, old: ApiObject | undefined) => void
+  readonly validate?: (object: ApiObject, old: ApiObject | undefined) => readonly Fault[]
+  /** Refuses a delete by throwing. */
+  readonly beforeDelete?: (object: ApiObject) => void
+}
+
+export interface ResourceType {
+  readonly group: string
+  readonly kind: string
+  readonly plural: string
+  readonly singular: string
+  readonly listKind: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly namespaced: boolean
+  readonly custom: boolean
+  /** Served versions, preferred first. */
+  readonly versions: readonly ServedVersion[]
+  readonly storageVersion: string
+  readonly collection: Collection
+  readonly rules: Rules
+  /** Subresources beyond status and scale, as discovery lists them. */
+  readonly subresources?: readonly string[]
+  /** The object as stored, given one in a served version. May change and return its argument. */
+  toStored(object: ApiObject): ApiObject
+  /** The object in a served version, given the stored one. May change and return its argument. */
+  toServed(object: ApiObject, version: string): ApiObject
+}
+
+export function apiVersionIn(type: Pick<ResourceType, 'group'>, version: string): string {
+  return type.group === '' ? version : `${type.group}/${version}`
+}
+
+export function versionOf(type: ResourceType, name: string): ServedVersion | undefined {
+  return type.versions.find((version) => version.name === name)
+}

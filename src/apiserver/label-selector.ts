@@ -1,0 +1,50 @@
+// Label selectors as clients write them in a query: `a=b,c!=d,e in (f,g),!h`.
+import { badRequest } from './status.ts'
+
+export type LabelTest = (labels: Readonly<Record<string, string>>) => boolean
+
+const KEY = String.raw`[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?`
+const VALUE = String.raw`(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?`
+const TERM = new RegExp(
+  String.raw`^\s*(?:(!)\s*(${KEY})|(${KEY})\s*(?:(==|=|!=)\s*(${VALUE})|\s(in|notin)\s*\(([^)]*)\)|([<>])\s*(-?\d+))?)\s*$`,
+)
+
+/** Undefined when everything matches. */
+export function parseLabelSelector(text: string): LabelTest | undefined {
+  if (text.trim() === '') return undefined
+  const tests = splitTerms(text).map(parseTerm)
+  return (labels) => tests.every((test) => test(labels))
+}
+
+function parseTerm(text: string): LabelTest {
+  const match = TERM.exec(text)
+  if (!match) throw badRequest(`unable to parse requirement: found '${text.trim()}', expected: a label selector`)
+  const [, , absent, key = '', operator, value = '', membership, list = '', order, bound] = match
+  if (absent !== undefined) return (labels) => labels[absent] === undefined
+  if (operator === '!=') return (labels) => labels[key] !== value
+  if (operator !== undefined) return (labels) => labels[key] === value
+  if (membership !== undefined) {
+    const values = new Set(list.split(',').map((item) => item.trim()))
+    if (membership === 'in') return (labels) => labels[key] !== undefined && values.has(labels[key])
+    return (labels) => labels[key] === undefined || !values.has(labels[key])
+  }
+  if (order !== undefined) {
+    return (labels) => (order === '>' ? Number(labels[key]) > Number(bound) : Number(labels[key]) < Number(bound))
+  }
+  return (labels) => labels[key] !== undefined
+}
+
+/** Commas inside parentheses belong to the list of values. */
+function splitTerms(text: string): string[] {
+  const terms: string[] = []
+  let depth = 0
+  let start = 0
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '(') depth += 1
+    if (text[i] === ')') depth -= 1
+    if (text[i] !== ',' || depth > 0) continue
+    terms.push(text.slice(start, i))
+    start = i + 1
+  }
+  return [...terms, text.slice(start)]
+}

@@ -1,0 +1,269 @@
+// Rows in, rows out: every object of every realm, one global version counter, one transaction per write.
+// A write is durable before it is announced; subscribers hear of it synchronously, in version order.
+import type { DatabaseSync } from 'node:sqlite'
+import { CaptError } from '#lib'
+import type { ApiObject } from '../object.ts'
+import { diskFull, isDiskFull, toCaptError } from './database.ts'
+
+/** Where objects of one kind live, whatever version they are read in. */
+export interface Collection {
+  readonly group: string
+  readonly resource: string
+}
+
+export interface Change {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly version: number
+  readonly collection: Collection
+  /** The new state; for DELETED the last state, carrying the version of the deletion. Not to be changed. */
+  readonly object: ApiObject
+  readonly text: string
+  readonly previous?: { readonly object: ApiObject; readonly text: string }
+}
+
+export interface Row {
+  readonly namespace: string
+  readonly name: string
+  readonly version: number
+  readonly text: string
+}
+
+export interface Position {
+  readonly namespace: string
+  readonly name: string
+}
+
+export interface ScanOptions {
+  readonly namespace?: string
+  /** Rows strictly after this one. */
+  readonly after?: Position
+}
+
+/** Rows are read in chunks, so that a reader may write between two rows. */
+const SCAN_CHUNK = 256
+
+export interface RealmStore {
+  readonly path: string
+  /** The version of the latest write anywhere. */
+  version(): number
+  read(collection: Collection, namespace: string, name: string): ApiObject | undefined
+  findByUid(uid: string): { collection: Collection; object: ApiObject } | undefined
+  scan(collection: Collection, options?: ScanOptions): Iterable<Row>
+  count(collection: Collection, options?: ScanOptions): number
+  /** Objects with an owner reference to this uid. */
+  dependents(uid: string): readonly { collection: Collection; object: ApiObject }[]
+  /** Uids that somebody names as owner. */
+  ownerUids(): readonly string[]
+  collectionsIn(namespace: string): readonly Collection[]
+  /** Sets metadata.resourceVersion, stores and announces. */
+  insert(collection: Collection, object: ApiObject): ApiObject
+  replace(collection: Collection, object: ApiObject, previous: ApiObject): ApiObject
+  remove(collection: Collection, object: ApiObject): ApiObject
+  subscribe(listener: (change: Change) => void): () => void
+}
+
+export interface Store {
+  realm(path: string): RealmStore
+  realms(): readonly { path: string; token: string }[]
+  addRealm(path: string, token: string, now: number): void
+  removeRealm(path: string): void
+  close(): void
+}
+
+export function openStore(database: DatabaseSync, file: string): Store {
+  const sql = prepareAll(database)
+  let version = (sql.version.get() as { version: number }).version
+  const views = new Map<string, RealmStore>()
+
+  function commit(work: (version: number) => void): number {
+    const next = version + 1
+    try {
+      sql.begin.run()
+      work(next)
+      sql.setVersion.run(next)
+      sql.commit.run()
+    } catch (error) {
+      if (database.isTransaction) sql.rollback.run()
+      throw isDiskFull(error) ? diskFull(file, error) : error
+    }
+    version = next
+    return next
+  }
+
+  function writeOwners(realm: string, object: ApiObject): void {
+    const uid = object.metadata.uid!
+    sql.dropOwners.run(realm, uid)
+    for (const owner of object.metadata.ownerReferences ?? []) sql.addOwner.run(realm, owner.uid, uid)
+  }
+
+  function openRealm(path: string): RealmStore {
+    const listeners = new Set<(change: Change) => void>()
+    const announce = (change: Change) => {
+      for (const listener of listeners) listener(change)
+    }
+    const place = (collection: Collection, namespace: string, name: string) =>
+      [path, collection.group, collection.resource, namespace, name] as const
+    const keyed = (collection: Collection, object: ApiObject) =>
+      place(collection, object.metadata.namespace ?? '', object.metadata.name)
+
+    return {
+      path,
+      version: () => version,
+      read(collection, namespace, name) {
+        const row = sql.read.get(...place(collection, namespace, name)) as { body: string } | undefined
+        return row && (JSON.parse(row.body) as ApiObject)
+      },
+      findByUid(uid) {
+        return (sql.byUid.all(path, uid) as unknown as StoredRow[]).map(toFound)[0]
+      },
+      *scan(collection, options = {}) {
+        const place = [path, collection.group, collection.resource] as const
+        let after = options.after ?? { namespace: '', name: '' }
+        for (;;) {
+          const rows = (
+            options.namespace === undefined
+              ? sql.scanAll.all(...place, after.namespace, after.name, SCAN_CHUNK)
+              : sql.scanOne.all(...place, options.namespace, after.name, SCAN_CHUNK)
+          ) as unknown as StoredRow[]
+          for (const row of rows) {
+            yield { namespace: row.namespace, name: row.name, version: row.version, text: row.body }
+          }
+          const last = rows.at(-1)
+          if (!last || rows.length < SCAN_CHUNK) return
+          after = last
+        }
+      },
+      count(collection, options = {}) {
+        const { namespace, after } = options
+        const place = [path, collection.group, collection.resource] as const
+        const row =
+          namespace === undefined
+            ? sql.countAll.get(...place, after?.namespace ?? '', after?.name ?? '')
+            : sql.countOne.get(...place, namespace, after?.name ?? '')
+        return (row as { n: number }).n
+      },
+      dependents: (uid) => (sql.dependents.all(path, uid) as unknown as StoredRow[]).map(toFound),
+      ownerUids: () => (sql.ownerUids.all(path) as { owner: string }[]).map((row) => row.owner),
+      collectionsIn: (namespace) =>
+        (sql.collectionsIn.all(path, namespace) as unknown as StoredRow[]).map(toCollection),
+      insert(collection, object) {
+        let text = ''
+        const at = commit((next) => {
+          object.metadata.resourceVersion = `${next}`
+          text = JSON.stringify(object)
+          sql.insert.run(...keyed(collection, object), object.metadata.uid!, next, text)
+          writeOwners(path, object)
+        })
+        announce({ type: 'ADDED', version: at, collection, object, text })
+        return object
+      },
+      replace(collection, object, previous) {
+        let text = ''
+        const at = commit((next) => {
+          object.metadata.resourceVersion = `${next}`
+          text = JSON.stringify(object)
+          sql.update.run(next, text, ...keyed(collection, object))
+          writeOwners(path, object)
+        })
+        const before = { object: previous, text: JSON.stringify(previous) }
+        announce({ type: 'MODIFIED', version: at, collection, object, text, previous: before })
+        return object
+      },
+      remove(collection, object) {
+        const last: ApiObject = { ...object, metadata: { ...object.metadata } }
+        const at = commit((next) => {
+          last.metadata.resourceVersion = `${next}`
+          sql.delete.run(...keyed(collection, object))
+          sql.dropOwners.run(path, object.metadata.uid!)
+        })
+        const before = { object, text: JSON.stringify(object) }
+        const text = JSON.stringify(last)
+        announce({ type: 'DELETED', version: at, collection, object: last, text, previous: before })
+        return last
+      },
+      subscribe(listener) {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+    }
+  }
+
+  return {
+    realm(path) {
+      const view = views.get(path) ?? openRealm(path)
+      views.set(path, view)
+      return view
+    },
+    realms: () => sql.realms.all() as { path: string; token: string }[],
+    addRealm(path, token, now) {
+      commit(() => sql.addRealm.run(path, token, now))
+    },
+    removeRealm(path) {
+      views.delete(path)
+      commit(() => {
+        sql.clearOwners.run(path)
+        sql.clearObjects.run(path)
+        sql.dropRealm.run(path)
+      })
+    },
+    close() {
+      try {
+        database.close()
+      } catch (error) {
+        const fault = toCaptError(error, file)
+        if (!(fault instanceof CaptError && /not open/.test(fault.message))) throw fault
+      }
+    },
+  }
+}
+
+interface StoredRow {
+  readonly grp: string
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+  readonly version: number
+  readonly body: string
+}
+const toCollection = (row: StoredRow): Collection => ({ group: row.grp, resource: row.resource })
+const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: JSON.parse(row.body) as ApiObject })
+
+
+const IN_COLLECTION = 'realm = ? AND grp = ? AND resource = ?'
+const ONE = `${IN_COLLECTION} AND namespace = ? AND name = ?`
+
+function prepareAll(database: DatabaseSync) {
+  const sql = (text: string) => database.prepare(text)
+  return {
+    begin: sql('BEGIN IMMEDIATE'),
+    commit: sql('COMMIT'),
+    rollback: sql('ROLLBACK'),
+    version: sql('SELECT version FROM counter'),
+    setVersion: sql('UPDATE counter SET version = ?'),
+    read: sql(`SELECT body FROM objects WHERE ${ONE}`),
+    byUid: sql('SELECT grp, resource, body FROM objects WHERE realm = ? AND uid = ?'),
+    scanAll: sql(
+      `SELECT namespace, name, version, body FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`,
+    ),
+    scanOne: sql(
+      `SELECT namespace, name, version, body FROM objects WHERE ${IN_COLLECTION} AND namespace = ? AND name > ? ORDER BY name LIMIT ?`,
+    ),
+    countAll: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?)`),
+    countOne: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND namespace = ? AND name > ?`),
+    dependents: sql(
+      'SELECT o.grp, o.resource, o.body FROM owners w JOIN objects o ON o.realm = w.realm AND o.uid = w.dependent WHERE w.realm = ? AND w.owner = ?',
+    ),
+    ownerUids: sql('SELECT DISTINCT owner FROM owners WHERE realm = ?'),
+    collectionsIn: sql('SELECT DISTINCT grp, resource FROM objects WHERE realm = ? AND namespace = ?'),
+    insert: sql('INSERT INTO objects (realm, grp, resource, namespace, name, uid, version, body) VALUES (?,?,?,?,?,?,?,?)'),
+    update: sql(`UPDATE objects SET version = ?, body = ? WHERE ${ONE}`),
+    delete: sql(`DELETE FROM objects WHERE ${ONE}`),
+    dropOwners: sql('DELETE FROM owners WHERE realm = ? AND dependent = ?'),
+    addOwner: sql('INSERT OR IGNORE INTO owners (realm, owner, dependent) VALUES (?,?,?)'),
+    realms: sql('SELECT path, token FROM realms ORDER BY path'),
+    addRealm: sql('INSERT INTO realms (path, token, created) VALUES (?,?,?)'),
+    dropRealm: sql('DELETE FROM realms WHERE path = ?'),
+    clearObjects: sql('DELETE FROM objects WHERE realm = ?'),
+    clearOwners: sql('DELETE FROM owners WHERE realm = ?'),
+  }
+}

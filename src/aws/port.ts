@@ -1,0 +1,71 @@
+// The few things we ask of AWS ourselves. Everything else is Terraform's. An adapter keeps keys and tokens out of every
+// error it throws.
+import { CaptError } from '#lib'
+
+export interface AwsKeys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
+/** Whose credentials to use. Empty: those of the process (environment, IRSA, Pod Identity, instance role). */
+export interface AwsIdentity {
+  readonly keys?: AwsKeys
+  readonly profile?: string
+  /** Assumed with the credentials above. */
+  readonly role?: { readonly arn: string; readonly externalId?: string }
+}
+
+export interface EksToken {
+  readonly token: string
+  /** When the cluster stops taking it: 15 minutes after signing, or earlier when the credentials end earlier. */
+  readonly expiresAtMs: number
+}
+
+export interface Caller {
+  readonly account: string
+  readonly arn: string
+}
+
+export interface TaggedResource {
+  readonly arn: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** Every method may throw AwsError. */
+export interface Aws {
+  /** Signed here, without a call to AWS (unless credentials have to be fetched first). */
+  eksToken(identity: AwsIdentity, cluster: { readonly name: string; readonly region: string }): Promise<EksToken>
+  whoAmI(identity: AwsIdentity, region: string): Promise<Caller>
+  /** Makes the account's service-linked role for EC2 Spot unless it is there. It is never deleted by us. */
+  ensureSpotRole(identity: AwsIdentity, region: string): Promise<'present' | 'created'>
+  /** Every resource of the region that carries all these tags. */
+  findTagged(
+    identity: AwsIdentity,
+    region: string,
+    tags: Readonly<Record<string, string>>,
+  ): Promise<readonly TaggedResource[]>
+}
+
+export type AwsErrorReason = 'NoCredentials' | 'AccessDenied' | 'Throttled' | 'Unreachable' | 'Refused'
+
+/** `code` is CAPT_AWS_<REASON>. */
+export class AwsError extends CaptError {
+  readonly reason: AwsErrorReason
+  readonly awsCode: string | undefined
+
+  constructor(
+    reason: AwsErrorReason,
+    message: string,
+    options: { hint?: string; cause?: unknown; awsCode?: string } = {},
+  ) {
+    super(`CAPT_AWS_${reason.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`, message, options)
+    this.name = 'AwsError'
+    this.reason = reason
+    this.awsCode = options.awsCode
+  }
+}
+
+export function isAwsError(error: unknown, ...reasons: readonly AwsErrorReason[]): error is AwsError {
+  return error instanceof AwsError && (reasons.length === 0 || reasons.includes(error.reason))
+}

@@ -1,0 +1,71 @@
+// The controller for CAPTCluster: the network of a cluster, by the InfraCluster contract of Cluster API.
+import {
+  type AnyObject,
+  CAPTCluster,
+  CAPTControlPlane,
+  CLUSTER_NAME_LABEL,
+  clusterKeyOf,
+  isExternallyManaged,
+  type KindRef,
+  keyText,
+  readCluster,
+  WorkspaceTemplateApply,
+} from '#api'
+import type { Controller } from '#runtime'
+import { actOnCluster } from './act.ts'
+import { type Action, decide } from './decide.ts'
+import { BY_CLUSTER, type Observed, observeCluster } from './observe.ts'
+import { statusOf } from './status.ts'
+
+export interface CaptClusterOptions {
+  /** Cluster in the version that the server serves. */
+  readonly clusterKind: KindRef
+}
+
+export function captClusterController({ clusterKind }: CaptClusterOptions): Controller<CAPTCluster, Observed, Action> {
+  return {
+    name: 'captcluster',
+    kind: CAPTCluster,
+    accepts: (object) => !isExternallyManaged(object),
+    wakes: [
+      {
+        kind: clusterKind,
+        toKeys: (changed) => {
+          const { namespace, infrastructureRef } = readCluster(changed)
+          return infrastructureRef?.kind === CAPTCluster.kind ? [{ namespace, name: infrastructureRef.name }] : []
+        },
+      },
+      { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTCluster.kind) },
+      {
+        kind: CAPTControlPlane,
+        toKeys: (changed, cache) =>
+          clusterValues(changed).flatMap((value) =>
+            cache
+              .list(CAPTCluster, { index: BY_CLUSTER, value })
+              .map(({ metadata: { namespace = '', name } }) => ({ namespace, name })),
+          ),
+      },
+    ],
+    indexes: [
+      { kind: CAPTCluster, name: BY_CLUSTER, values: clusterValues },
+      { kind: CAPTControlPlane, name: BY_CLUSTER, values: clusterValues },
+    ],
+    observe: async ({ cache }, object) => observeCluster(cache, clusterKind, object),
+    decide,
+    act: actOnCluster,
+    status: statusOf,
+  }
+}
+
+/** `namespace/name` of the Cluster an object belongs to, by owner reference or by the label. */
+export function clusterValues(object: AnyObject): readonly string[] {
+  const key = clusterKeyOf(object)
+  const label = object.metadata.labels?.[CLUSTER_NAME_LABEL]
+  if (key) return [keyText(key)]
+  return label === undefined ? [] : [keyText({ namespace: object.metadata.namespace ?? '', name: label })]
+}
+
+export function ownersOf(object: AnyObject, kind: string) {
+  const { namespace = '', ownerReferences = [] } = object.metadata
+  return ownerReferences.filter((owner) => owner.kind === kind).map(({ name }) => ({ namespace, name }))
+}

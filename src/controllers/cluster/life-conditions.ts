@@ -1,0 +1,20 @@
+// The conditions that CAPTCluster and CAPTControlPlane share, worded as core Cluster API words them.
+import type { ConditionDraft, Decision } from '#runtime'
+
+export function pausedCondition(cause: string | undefined): ConditionDraft {
+  return cause === undefined
+    ? { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' }
+    : { type: 'Paused', status: 'True', reason: 'Paused', message: cause }
+}
+
+export function deletingCondition(deleting: boolean, decision: Decision<unknown>): ConditionDraft {
+  if (!deleting) return { type: 'Deleting', status: 'False', reason: 'NotDeleting', message: '' }
+  const { reason, message } = wordsOf(decision)
+  return { type: 'Deleting', status: 'True', reason, message }
+}
+
+function wordsOf(decision: Decision<unknown>): { readonly reason: string; readonly message: string } {
+  if (decision.is === 'waiting') return decision
+  if (decision.is === 'stalled') return { reason: decision.reason, message: `${decision.message}. ${decision.hint}` }
+  return { reason: 'Deleting', message: '' }
+}

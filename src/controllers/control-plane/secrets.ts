@@ -1,0 +1,83 @@
+// The Secrets of a cluster, exactly as Cluster API wants them: name, type, label, key and owner. What a decision needs
+// to know about them stands in annotations, so that nobody has to read their data.
+import {
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  CLUSTER_SECRET_TYPE,
+  caSecretName,
+  keyOf,
+  kubeconfigSecretName,
+  type Secret,
+  SecretKind,
+  userKubeconfigSecretName,
+} from '#api'
+import type { Objects } from '#kube'
+import { CaptError, toTimestamp } from '#lib'
+import { ownerReference } from '#runtime'
+import { strangerOwning } from '../cluster/apply.ts'
+
+/** Hash of everything the Secret was made from, except the token. */
+export const SOURCE_ANNOTATION = 'capt.appthrust.com/source'
+export const EXPIRES_ANNOTATION = 'capt.appthrust.com/expires-at'
+export const REFRESHED_ANNOTATION = 'capt.appthrust.com/refreshed-at'
+/** Why the last refresh failed; gone after one that worked. */
+export const REFRESH_ERROR_ANNOTATION = 'capt.appthrust.com/refresh-error'
+
+export interface SecretSet {
+  readonly owner: AnyObject
+  readonly cluster: string
+  readonly source: string
+  readonly kubeconfig: string
+  /** Undefined when the kubeconfig does not expire. */
+  readonly expiresAtMs: number | undefined
+  readonly nowMs: number
+  readonly userKubeconfig: string
+  /** PEM, base64. */
+  readonly caData: string
+}
+
+export function toSecrets(set: SecretSet): readonly Secret[] {
+  const { owner, cluster, source, caData } = set
+  const ca = Buffer.from(caData, 'base64').toString('utf8')
+  const secret = (name: string, data: Record<string, string>, annotations: Record<string, string> = {}): Secret => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace: owner.metadata.namespace ?? '',
+      labels: { [CLUSTER_NAME_LABEL]: cluster },
+      annotations: { [SOURCE_ANNOTATION]: source, ...annotations },
+      ownerReferences: [ownerReference(owner, { controller: true, blockOwnerDeletion: true })],
+    },
+    type: CLUSTER_SECRET_TYPE,
+    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, toBase64(text)])),
+  })
+  // The kubeconfig is last: whoever sees it current may rely on the others.
+  return [
+    secret(caSecretName(cluster), { 'tls.crt': ca, 'ca.crt': ca }),
+    secret(userKubeconfigSecretName(cluster), { value: set.userKubeconfig }),
+    secret(kubeconfigSecretName(cluster), { value: set.kubeconfig }, timesOf(set.nowMs, set.expiresAtMs)),
+  ]
+}
+
+export function timesOf(nowMs: number, expiresAtMs: number | undefined): Record<string, string> {
+  if (expiresAtMs === undefined) return {}
+  return { [REFRESHED_ANNOTATION]: toTimestamp(nowMs), [EXPIRES_ANNOTATION]: toTimestamp(expiresAtMs) }
+}
+
+export const toBase64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
+
+/** The type of a Secret cannot be changed: one of another type is replaced, unless it belongs to somebody else. */
+export async function writeSecret(objects: Objects, secret: Secret, owner: AnyObject): Promise<void> {
+  const current = await objects.get<Secret>(SecretKind, keyOf(secret))
+  const stranger = current && strangerOwning(current, owner)
+  if (stranger && stranger.kind !== owner.kind)
+    throw new CaptError(
+      'CAPT_SECRET_TAKEN',
+      `Secret ${secret.metadata.name} belongs to ${stranger.kind} ${stranger.name}`,
+      { hint: 'delete that Secret, or give the Cluster another name' },
+    )
+  if (current && current.type !== secret.type)
+    await objects.delete(SecretKind, keyOf(secret), { uid: current.metadata.uid ?? '' })
+  await objects.apply(SecretKind, secret, { fieldManager: 'capt-kubeconfig' })
+}

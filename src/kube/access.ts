@@ -1,0 +1,36 @@
+// How to reach one API server: its address, whom to trust, who we are. Made by kubeconfig.ts, used by transport.ts.
+
+/** What a request carries to say who we are. Secrets: never logged, never part of a message. */
+export interface Identity {
+  readonly token?: string
+  /** PEM. */
+  readonly certificate?: string
+  readonly key?: string
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+}
+
+export interface Credentials {
+  /** The identity to use now; re-read, refreshed or taken from a cache. */
+  current(): Promise<Identity>
+  /** The server refused what `current` gave. True when asking `current` again may give something else. */
+  renew(): Promise<boolean>
+}
+
+export interface ServerAccess {
+  /** `https://host:port` and perhaps a path in front of the API. */
+  readonly server: string
+  /** PEM. Absent: the certificate authorities of the system. */
+  readonly ca?: string
+  /** Name to expect in the server's certificate, when it is not the host of `server`. */
+  readonly serverName?: string
+  readonly insecure?: boolean
+  /** Namespace of the context; `default` when it has none. */
+  readonly namespace: string
+  readonly credentials: Credentials
+  /** Where all this was read, for hints: `kubeconfig ~/.kube/config, context demo`. */
+  readonly origin: string
+}
+
+export function fixedCredentials(identity: Identity): Credentials {
+  return { current: async () => identity, renew: async () => false }
+}

@@ -1,0 +1,163 @@
+// Keeps the store of one kind true for ever: list, watch, resume; list again when the story was lost; back off with
+// jitter when the server is in trouble. It never gives up and never throws.
+import type { AnyObject, KindRef } from '#api'
+import { type Clock, messageOf } from '#lib'
+import type { Client } from './client.ts'
+import { createBackoff, pause } from './patience.ts'
+import { isKubeError } from './port.ts'
+import type { Project } from './projection.ts'
+import type { Store } from './store.ts'
+import type { Turn } from './turn.ts'
+import { readWatch, type WatchEnd } from './watching.ts'
+
+export interface Incident {
+  readonly kind: KindRef
+  readonly what: 'list-failed' | 'watch-failed' | 'relist' | 'malformed' | 'handler-failed'
+  readonly message: string
+  readonly error?: unknown
+}
+
+export interface InformerSettings {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: () => number
+  readonly turn: Turn
+  readonly silenceMs: number
+  readonly watchSeconds: readonly [least: number, most: number]
+  readonly backoffMs: readonly [base: number, most: number]
+  readonly onIncident: (incident: Incident) => void
+}
+
+export interface Informer {
+  readonly kind: KindRef
+  readonly store: Store
+  readonly counts: { lists: number; watches: number; malformed: number }
+  /** Runs until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+// A watch that keeps failing at the same version although the server answers is not going to heal by resuming.
+const MAX_FRUITLESS_RESUMES = 5
+// A connection that lived this long was not part of a storm.
+const HEALTHY_MS = 10_000
+
+export function createInformer(
+  kind: KindRef,
+  scope: { readonly namespace?: string | undefined; readonly labelSelector?: string | undefined },
+  store: Store,
+  project: Project,
+  settings: InformerSettings,
+  onSynced: () => void,
+): Informer {
+  const { client, clock, random, turn, onIncident } = settings
+  const [baseMs, maxMs] = settings.backoffMs
+  const backoff = createBackoff({ baseMs, maxMs, random })
+  const counts = { lists: 0, watches: 0, malformed: 0 }
+
+  async function listOnce(signal: AbortSignal): Promise<void> {
+    counts.lists++
+    const listing = store.beginList()
+    try {
+      let token: string | undefined
+      let version: string | undefined
+      do {
+        const page = await client.page<AnyObject>(kind, { ...scope, continue: token, signal, maxTries: 1 })
+        for (const item of page.items) listing.add(project(item))
+        version ??= page.resourceVersion
+        token = page.continue
+      } while (token !== undefined)
+      listing.end(version)
+    } catch (error) {
+      listing.abandon()
+      throw error
+    }
+  }
+
+  async function watchOnce(signal: AbortSignal): Promise<WatchEnd> {
+    counts.watches++
+    const [least, most] = settings.watchSeconds
+    const timeoutSeconds = Math.round(least + random() * (most - least))
+    try {
+      const response = await client.watch(kind, {
+        ...scope,
+        resourceVersion: store.progress ?? '',
+        timeoutSeconds,
+        signal,
+      })
+      const stop = () => response.destroy()
+      signal.addEventListener('abort', stop, { once: true })
+      const onEvent = () => backoff.reset()
+      const end = await readWatch(response, { store, project, clock, silenceMs: settings.silenceMs, onEvent })
+      signal.removeEventListener('abort', stop)
+      return end
+    } catch (error) {
+      if (isKubeError(error, 'Expired')) return { is: 'lost', why: 'expired' }
+      if (isKubeError(error, 'Invalid', 'KindNotServed')) return { is: 'lost', why: messageOf(error) }
+      const answered = isKubeError(error) && error.status !== undefined
+      return { is: 'broken', why: messageOf(error), answered, retryAfterSeconds: retryAfterOf(error) }
+    }
+  }
+
+  async function listUntilDone(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        await turn.take(() => listOnce(signal), signal)
+        return
+      } catch (error) {
+        signal.throwIfAborted()
+        onIncident({ kind, what: 'list-failed', message: messageOf(error), error })
+        await pause(clock, backoff.next(retryAfterOf(error) * 1000), signal)
+      }
+    }
+  }
+
+  /** Returns when only a new list helps. */
+  async function watchWhileTrue(signal: AbortSignal): Promise<void> {
+    let fruitless = 0
+    for (;;) {
+      const from = store.progress
+      const startedAt = clock.monotonic()
+      const end = await watchOnce(signal)
+      signal.throwIfAborted()
+      const isHealthy = clock.monotonic() - startedAt >= HEALTHY_MS
+      if (isHealthy) backoff.reset()
+      if (end.is === 'lost') {
+        if (end.malformed) counts.malformed++
+        onIncident({ kind, what: end.malformed ? 'malformed' : 'relist', message: end.why })
+        // A server that loses every watch at once must not be listed in a tight loop.
+        if (!isHealthy) await pause(clock, backoff.next(), signal)
+        return
+      }
+      if (end.is === 'closed' && isHealthy) continue
+      if (end.is === 'broken') onIncident({ kind, what: 'watch-failed', message: end.why })
+      fruitless = end.is === 'broken' && end.answered && store.progress === from ? fruitless + 1 : 0
+      const atLeastSeconds = end.is === 'broken' ? (end.retryAfterSeconds ?? 0) : 0
+      await pause(clock, backoff.next(atLeastSeconds * 1000), signal)
+      if (fruitless >= MAX_FRUITLESS_RESUMES) return
+    }
+  }
+
+  return {
+    kind,
+    store,
+    counts,
+    async run(signal) {
+      while (!signal.aborted) {
+        try {
+          await listUntilDone(signal)
+          onSynced()
+          await watchWhileTrue(signal)
+        } catch (error) {
+          if (signal.aborted) return
+          // Only a mistake of ours ends here, a projection that throws for instance; the cache goes on all the same.
+          onIncident({ kind, what: 'list-failed', message: messageOf(error), error })
+          await pause(clock, backoff.next(), signal).catch(() => {})
+        }
+      }
+    },
+  }
+}
+
+function retryAfterOf(error: unknown): number {
+  return isKubeError(error) ? (error.retryAfterSeconds ?? 0) : 0
+}

@@ -1,0 +1,164 @@
+// What an informer holds of one kind, with indexes. It knows how far the watch has told the story, so that an answer to
+// a write can be shown early and can never bring back an object whose deletion was already seen.
+import { type AnyObject, type Key, keyOf, keyText } from '#api'
+import { createIndex, type Index, type IndexFunction } from './indexes.ts'
+import type { CacheQuery, Change, Projected } from './port.ts'
+import { isNewer, newest } from './versions.ts'
+
+type Item = Projected<AnyObject>
+type Emit = (change: Change) => void
+
+const MAX_TOMBSTONES = 1_000
+
+export interface Store {
+  readonly size: number
+  /** The newest resourceVersion up to which everything is known. */
+  readonly progress: string | undefined
+  get(key: Key): Item | undefined
+  list(query?: CacheQuery): readonly Item[]
+  addIndex(name: string, values: IndexFunction): void
+  /** From the watch. False when the server's story went backwards and only a new list can be trusted. */
+  observe(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Item): boolean
+  bookmark(resourceVersion: string): boolean
+  /** The answer to a write of ours. */
+  written(object: Item): void
+  /** The answer to a delete that left nothing. */
+  gone(key: Key, uid: string | undefined): void
+  beginList(): Listing
+}
+
+export interface Listing {
+  add(object: Item): void
+  /** Drops what the list did not have. */
+  end(resourceVersion: string): void
+  abandon(): void
+}
+
+export function createStore(emit: Emit): Store {
+  const items = new Map<string, Item>()
+  const indexes = new Map<string, Index>()
+  // Uids whose deletion was seen; a uid never comes back, so an event or answer about one is old news.
+  const tombstones = new Set<string>()
+  // Keys written and uids deleted while a list is under way: the list may be older than they are.
+  let duringList: { readonly written: Set<string>; readonly gone: Set<string> } | undefined
+  let progress: string | undefined
+
+  function put(text: string, object: Item): void {
+    const old = items.get(text)
+    if (old && old.metadata.resourceVersion === object.metadata.resourceVersion && sameUid(old, object)) return
+    for (const index of indexes.values()) {
+      if (old) index.remove(text, old)
+      index.add(text, object)
+    }
+    items.set(text, object)
+    emit(old ? { type: 'updated', object, old } : { type: 'added', object })
+  }
+
+  function drop(text: string, last?: Item): void {
+    const old = items.get(text)
+    if (!old) return
+    for (const index of indexes.values()) index.remove(text, old)
+    items.delete(text)
+    emit({ type: 'deleted', object: last ?? old, old })
+  }
+
+  function bury(uid: string | undefined): void {
+    if (uid === undefined) return
+    tombstones.add(uid)
+    if (tombstones.size > MAX_TOMBSTONES) for (const oldest of tombstones) return void tombstones.delete(oldest)
+  }
+
+  function moveTo(version: string | undefined): boolean {
+    if (isNewer(progress, version)) return false
+    progress = newest(progress, version)
+    return true
+  }
+
+  return {
+    get size() {
+      return items.size
+    },
+    get progress() {
+      return progress
+    },
+    get: (key) => items.get(keyText(key)),
+    list(query = {}) {
+      const keys = query.index === undefined ? undefined : find(indexes, query.index).keys(query.value ?? '')
+      const found = keys ? keys.map((text) => items.get(text)!) : [...items.values()]
+      return query.namespace === undefined ? found : found.filter((item) => item.metadata.namespace === query.namespace)
+    },
+    addIndex(name, values) {
+      if (indexes.has(name)) return
+      const index = createIndex(values)
+      for (const [text, item] of items) index.add(text, item)
+      indexes.set(name, index)
+    },
+    observe(type, object) {
+      if (!moveTo(object.metadata.resourceVersion)) return false
+      const text = keyText(keyOf(object))
+      const current = items.get(text)
+      if (type === 'DELETED') {
+        bury(object.metadata.uid)
+        const isOther = current !== undefined && !sameUid(current, object)
+        if (!(isOther && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion))) drop(text, object)
+        return true
+      }
+      if (tombstones.has(object.metadata.uid ?? '')) return true
+      if (current && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion)) return true
+      put(text, object)
+      return true
+    },
+    bookmark: moveTo,
+    written(object) {
+      const { uid, resourceVersion } = object.metadata
+      const text = keyText(keyOf(object))
+      const current = items.get(text)
+      if (tombstones.has(uid ?? '') || !isNewer(resourceVersion, progress)) return
+      if (current && !isNewer(resourceVersion, current.metadata.resourceVersion)) return
+      duringList?.written.add(text)
+      put(text, object)
+    },
+    gone(key, uid) {
+      const text = keyText(key)
+      const current = items.get(text)
+      if (uid !== undefined) duringList?.gone.add(uid)
+      bury(uid)
+      if (current && uid !== undefined && current.metadata.uid === uid) drop(text)
+    },
+    beginList() {
+      const during = { written: new Set<string>(), gone: new Set<string>() }
+      const seen = new Set<string>()
+      duringList = during
+      const isYounger = (text: string, than: string | undefined) =>
+        during.written.has(text) && isNewer(items.get(text)?.metadata.resourceVersion, than)
+      return {
+        add(object) {
+          const text = keyText(keyOf(object))
+          const uid = object.metadata.uid ?? ''
+          if (during.gone.has(uid)) return
+          seen.add(text)
+          tombstones.delete(uid)
+          if (!isYounger(text, object.metadata.resourceVersion)) put(text, object)
+        },
+        end(resourceVersion) {
+          duringList = undefined
+          progress = resourceVersion
+          for (const text of [...items.keys()]) if (!seen.has(text) && !isYounger(text, resourceVersion)) drop(text)
+        },
+        abandon() {
+          duringList = undefined
+        },
+      }
+    },
+  }
+}
+
+function sameUid(a: Item, b: Item): boolean {
+  return a.metadata.uid === b.metadata.uid
+}
+
+function find(indexes: ReadonlyMap<string, Index>, name: string): Index {
+  const index = indexes.get(name)
+  if (index) return index
+  throw new Error(`no index ${name}: register it before the informers start`)
+}

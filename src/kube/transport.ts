@@ -1,0 +1,197 @@
+// One HTTP exchange with an API server, on node:https alone: a keep-alive pool for requests, a connection of its own
+// for each stream. It knows nothing of Kubernetes objects; it asks again once with a fresh identity after a 401, and
+// once when a pooled connection turns out to be dead.
+import * as http from 'node:http'
+import * as https from 'node:https'
+import { createSecureContext } from 'node:tls'
+import type { Clock } from '#lib'
+import type { Identity, ServerAccess } from './access.ts'
+import { type Asked, badAnswer } from './answers.ts'
+import { codeOf, toNetworkFault } from './network-faults.ts'
+
+export interface Request {
+  readonly method: string
+  /** Path and query. */
+  readonly path: string
+  readonly body?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Covers one attempt: name, handshake, headers and, for `send`, the body. */
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal | undefined
+  /** True when sending it twice does what sending it once does. */
+  readonly repeatable: boolean
+  readonly asked: Asked
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly text: string
+}
+
+export interface Transport {
+  send(request: Request): Promise<Answer>
+  /** Resolves with the headers; the body flows on a connection that nobody shares. Destroy it to end it. */
+  open(request: Request): Promise<http.IncomingMessage>
+  close(): void
+}
+
+/** Called for each exchange on the wire, repeats included. `status` is 0 when no answer came. */
+export type OnExchange = (request: Request, status: number) => void
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+// Below the idle limit of every API server and load balancer we know, so that a pooled connection is rarely a dead one.
+const IDLE_MS = 15_000
+
+export function createTransport(
+  access: ServerAccess,
+  options: { clock: Clock; userAgent: string; onExchange?: OnExchange | undefined },
+): Transport {
+  const base = new URL(access.server)
+  const secure = base.protocol === 'https:'
+  const prefix = base.pathname.replace(/\/+$/, '')
+  const host = base.hostname.replace(/^\[|\]$/g, '')
+  const lines = openLines(access, secure)
+
+  function start(request: Request, identity: Identity, agent: http.Agent): http.ClientRequest {
+    const headers: http.OutgoingHttpHeaders = {
+      accept: 'application/json',
+      'user-agent': options.userAgent,
+      ...(request.body === undefined ? {} : { 'content-length': Buffer.byteLength(request.body) }),
+      ...request.headers,
+      ...(identity.headers as http.OutgoingHttpHeaders | undefined),
+      ...(identity.token === undefined ? {} : { authorization: `Bearer ${identity.token}` }),
+    }
+    const port = base.port || (secure ? 443 : 80)
+    const plain = { agent, method: request.method, host, port, path: `${prefix}${request.path}`, headers }
+    if (!secure) return http.request(plain)
+    return https.request({
+      ...plain,
+      rejectUnauthorized: access.insecure !== true,
+      servername: access.serverName ?? (isAddress(host) ? '' : host),
+    })
+  }
+
+  function exchange(request: Request, identity: Identity, agent: http.Agent): Promise<http.IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const wire = start(request, identity, agent)
+      wire.on('response', (response) => {
+        options.onExchange?.(request, response.statusCode ?? 0)
+        resolve(response)
+      })
+      wire.on('error', (error) => {
+        options.onExchange?.(request, 0)
+        reject(wire.reusedSocket && isReset(error) ? new DeadLine(error) : error)
+      })
+      wire.on('socket', (socket) => socket.setKeepAlive(true, 30_000))
+      const deadline = options.clock.after(request.timeoutMs, () => wire.destroy(timeout()))
+      const onAbort = () => wire.destroy()
+      wire.on('close', () => request.signal?.removeEventListener('abort', onAbort))
+      wire.on('response', () => deadline.cancel())
+      wire.on('error', () => deadline.cancel())
+      request.signal?.addEventListener('abort', onAbort, { once: true })
+      if (request.signal?.aborted) onAbort()
+      wire.end(request.body)
+    })
+  }
+
+  async function attempt<T>(request: Request, use: 'pool' | 'single', read: (r: http.IncomingMessage) => Promise<T>) {
+    let renewed = false
+    let redialled = false
+    for (;;) {
+      request.signal?.throwIfAborted()
+      try {
+        const identity = await access.credentials.current()
+        const response = await exchange(request, identity, lines.of(identity)[use])
+        if (response.statusCode !== 401 || renewed || !(await access.credentials.renew())) return await read(response)
+        renewed = true
+        response.resume()
+      } catch (error) {
+        request.signal?.throwIfAborted()
+        if (!(error instanceof DeadLine)) throw toNetworkFault(error, request.asked)
+        if (redialled || !request.repeatable) throw toNetworkFault(error.cause, request.asked)
+        redialled = true
+      }
+    }
+  }
+
+  async function readWithin(response: http.IncomingMessage, request: Request): Promise<Answer> {
+    const deadline = options.clock.after(request.timeoutMs, () => response.destroy(timeout()))
+    try {
+      const text = await readAll(response, request.asked)
+      return { status: response.statusCode ?? 0, headers: response.headers, text }
+    } finally {
+      deadline.cancel()
+    }
+  }
+
+  return {
+    send: (request) => attempt(request, 'pool', (response) => readWithin(response, request)),
+    open: (request) => attempt(request, 'single', async (response) => response),
+    close: () => lines.close(),
+  }
+}
+
+interface Lines {
+  readonly pool: http.Agent
+  readonly single: http.Agent
+}
+
+// One TLS context for all connections of an identity: parsing the authorities for each watch would cost 100 KB apiece.
+function openLines(access: ServerAccess, secure: boolean) {
+  let last: (Lines & { readonly certificate: string | undefined; readonly key: string | undefined }) | undefined
+  function of({ certificate, key }: Identity): Lines {
+    if (last && last.certificate === certificate && last.key === key) return last
+    const pooled = { keepAlive: true, keepAliveMsecs: 30_000, timeout: IDLE_MS, maxFreeSockets: 4 }
+    if (!secure) {
+      last = { certificate, key, pool: new http.Agent(pooled), single: new http.Agent({ keepAlive: false }) }
+      return last
+    }
+    const secureContext = createSecureContext({
+      ...(access.ca === undefined ? {} : { ca: access.ca }),
+      ...(certificate === undefined ? {} : { cert: certificate }),
+      ...(key === undefined ? {} : { key }),
+    })
+    const pool = new https.Agent({ ...pooled, secureContext })
+    last = { certificate, key, pool, single: new https.Agent({ keepAlive: false, secureContext }) }
+    return last
+  }
+  function close(): void {
+    last?.pool.destroy()
+    last?.single.destroy()
+  }
+  return { of, close }
+}
+
+/** A pooled connection that the server had closed before it saw our request. */
+class DeadLine extends Error {
+  constructor(cause: unknown) {
+    super('the pooled connection is dead', { cause })
+  }
+}
+
+function readAll(response: http.IncomingMessage, asked: Asked): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    response.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > MAX_ANSWER_BYTES) response.destroy(badAnswer(asked, `answered more than ${MAX_ANSWER_BYTES} bytes`))
+      else chunks.push(chunk)
+    })
+    response.on('end', () => resolve((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')))
+    response.on('error', reject)
+  })
+}
+
+function isAddress(host: string): boolean {
+  return /^[\d.]+$/.test(host) || host.includes(':')
+}
+
+function isReset(error: Error): boolean {
+  return codeOf(error) === 'ECONNRESET' || codeOf(error) === 'EPIPE'
+}
+
+function timeout(): Error {
+  return Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' })
+}

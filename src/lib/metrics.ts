@@ -1,0 +1,36 @@
+// Numbers about ourselves, as a port: rooms count, the edge decides where the numbers go (src/server: Prometheus text).
+export type Labels = Readonly<Record<string, string>>
+
+export interface Counter {
+  add(labels: Labels, by?: number): void
+}
+
+export interface Gauge {
+  set(labels: Labels, value: number): void
+  /** The value is asked for whenever somebody looks; nothing is kept in between. */
+  sample(labels: Labels, read: () => number): void
+}
+
+export interface Histogram {
+  observe(labels: Labels, value: number): void
+}
+
+export interface MetricDefinition {
+  readonly name: string
+  /** One sentence for people; it becomes the HELP line. */
+  readonly about: string
+  readonly labels: readonly string[]
+}
+
+/** Asking twice for the same name gives the same metric. */
+export interface Metrics {
+  counter(definition: MetricDefinition): Counter
+  gauge(definition: MetricDefinition): Gauge
+  histogram(definition: MetricDefinition & { readonly buckets: readonly number[] }): Histogram
+}
+
+export const noMetrics: Metrics = {
+  counter: () => ({ add: () => undefined }),
+  gauge: () => ({ set: () => undefined, sample: () => undefined }),
+  histogram: () => ({ observe: () => undefined }),
+}

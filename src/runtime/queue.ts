@@ -1,0 +1,141 @@
+// The work queue of one controller. It folds any number of wishes for a key into one turn, never works on a key twice
+// at once, lets namespaces take turns, and brings keys back later or after a growing backoff.
+import { type Key, keyText } from '#api'
+import { type Clock, type Metrics, noMetrics } from '#lib'
+import { Backoff } from './backoff.ts'
+import { Delays } from './delays.ts'
+import { FairLine } from './fair-line.ts'
+import { queueMetrics } from './queue-metrics.ts'
+
+/** When a key wants to be looked at again. `never`: until somebody adds it. */
+export type Again = 'never' | 'now' | 'backoff' | { readonly afterMs: number }
+
+export interface Queue {
+  /** Now beats later: a delayed wish for the same key is forgotten, the turn will decide anew. */
+  add(key: Key): void
+  /** Of several delays the earliest wins. */
+  addAfter(key: Key, delayMs: number): void
+  /** How often in a row the key has come back by `backoff`. */
+  failures(key: Key): number
+  /** Begins to work, on at most `concurrency` keys at once. What was added before is kept until then. */
+  start(concurrency: number, work: (key: Key) => Promise<Again>): void
+  /** Takes no further key; resolves with the keys that were still being worked on when `graceMs` had passed. */
+  stop(graceMs: number): Promise<readonly Key[]>
+  /** Keys ready to be worked on; delayed ones are not counted. */
+  readonly depth: number
+  readonly active: number
+}
+
+interface Wish {
+  readonly key: Key
+  readonly since: number
+}
+
+export function createQueue(options: { name: string; clock: Clock; metrics?: Metrics }): Queue {
+  const { name, clock } = options
+  const dirty = new Map<string, Wish>()
+  const processing = new Map<string, Wish>()
+  const ready = new FairLine<string>()
+  const backoff = new Backoff(clock)
+  const delays = new Delays<Key>(clock, add)
+  const metrics = queueMetrics(options.metrics ?? noMetrics, name, {
+    depth: () => ready.length,
+    startedAt: () => [...processing.values()].map((wish) => wish.since),
+    now: () => clock.monotonic(),
+  })
+  let work: ((key: Key) => Promise<Again>) | undefined
+  let concurrency = 0
+  let stopped = false
+  let onIdle: (() => void) | undefined
+
+  function add(key: Key): void {
+    const id = keyText(key)
+    if (stopped) return
+    delays.drop(id)
+    if (dirty.has(id)) return
+    dirty.set(id, { key, since: clock.monotonic() })
+    metrics.added()
+    if (processing.has(id)) return
+    ready.push(key.namespace ?? '', id)
+    pump()
+  }
+
+  function addAfter(key: Key, delayMs: number): void {
+    if (delayMs <= 0) {
+      add(key)
+      return
+    }
+    const id = keyText(key)
+    if (stopped || (dirty.has(id) && !processing.has(id))) return
+    delays.add(id, delayMs, key)
+  }
+
+  function pump(): void {
+    while (work && !stopped && processing.size < concurrency) {
+      const id = ready.shift()
+      if (id === undefined) return
+      const { key, since } = dirty.get(id)!
+      const now = clock.monotonic()
+      dirty.delete(id)
+      delays.drop(id)
+      processing.set(id, { key, since: now })
+      metrics.taken(now - since)
+      void finish(id, key, work)
+    }
+  }
+
+  async function finish(id: string, key: Key, turn: (key: Key) => Promise<Again>): Promise<void> {
+    // A turn reports its own errors; what still escapes only decides when the key comes back.
+    let again: Again = 'backoff'
+    try {
+      again = await turn(key)
+    } catch {}
+    metrics.worked(clock.monotonic() - processing.get(id)!.since)
+    processing.delete(id)
+    if (dirty.has(id)) ready.push(key.namespace ?? '', id)
+    comeBack(id, key, again)
+    pump()
+    if (processing.size === 0) onIdle?.()
+  }
+
+  function comeBack(id: string, key: Key, again: Again): void {
+    if (again === 'backoff') {
+      metrics.retried()
+      addAfter(key, backoff.next(id))
+      return
+    }
+    backoff.forget(id)
+    if (again === 'now') add(key)
+    else if (again !== 'never') addAfter(key, again.afterMs)
+  }
+
+  return {
+    add,
+    addAfter,
+    failures: (key) => backoff.failures(keyText(key)),
+    start(limit, turn) {
+      concurrency = limit
+      work = turn
+      pump()
+    },
+    stop(graceMs) {
+      stopped = true
+      delays.clear()
+      return new Promise((resolve) => {
+        const leave = () => {
+          timer.cancel()
+          resolve([...processing.values()].map((wish) => wish.key))
+        }
+        const timer = clock.after(graceMs, leave)
+        onIdle = leave
+        if (processing.size === 0) leave()
+      })
+    },
+    get depth() {
+      return ready.length
+    },
+    get active() {
+      return processing.size
+    },
+  }
+}

@@ -1,0 +1,129 @@
+// Runs controllers over one set of informers: changes become keys, keys become turns. Work begins after every cache is
+// synced, and ends with the turns that are under way.
+import { type AnyObject, type Key, keyOf } from '#api'
+import type { Change, Events, Informers, Objects } from '#kube'
+import { CaptError, type Clock, type Log, type Metrics, messageOf, noMetrics } from '#lib'
+import type { AnyController, Wake, World } from './controller.ts'
+import { createQueue, type Queue } from './queue.ts'
+import { turnMetrics } from './queue-metrics.ts'
+import { createTurn } from './reconcile.ts'
+
+export interface RunOptions {
+  readonly controllers: readonly AnyController[]
+  readonly objects: Objects
+  /** Not started yet. Kinds that need a projection are registered by the caller first. */
+  readonly informers: Informers
+  readonly events: Events
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics?: Metrics
+  /** Turns at once per controller, for all or by name. */
+  readonly concurrency?: number | Readonly<Record<string, number>>
+  /** Only objects of this namespace are looked at. */
+  readonly namespace?: string
+  /** Objects that answer false are left alone (the watch filter). */
+  readonly accepts?: (object: AnyObject) => boolean
+  /** Caches fill at once, but no turn is taken before this resolves (leadership). */
+  readonly elected?: Promise<void>
+  /** How long turns under way may go on when `stop` is called. */
+  readonly graceMs?: number
+}
+
+export interface Running {
+  /** Resolves when every cache is filled; turns begin then, or when elected. */
+  synced(): Promise<void>
+  /** No new turn begins; resolves when those under way have ended or the grace is over. */
+  stop(): Promise<void>
+  /** Looks at one object again: for news that does not come by watch, such as the end of a Terraform run. */
+  wake(controllerName: string, key: Key): void
+}
+
+const CONCURRENCY = 4
+const GRACE_MS = 20_000
+
+export function runControllers(options: RunOptions): Running {
+  const { controllers, informers, clock, log, graceMs = GRACE_MS, metrics = noMetrics } = options
+  const world: World = { objects: options.objects, cache: informers, events: options.events, clock, log }
+  const abort = new AbortController()
+  const queues = new Map<string, Queue>()
+
+  for (const controller of controllers) {
+    const { name } = controller
+    if (queues.has(name)) throw new CaptError('CAPT_CONTROLLER_TWICE', `Two controllers are called ${name}`)
+    const queue = createQueue({ name, clock, metrics })
+    queues.set(name, queue)
+    listen(controller, queue, options)
+  }
+
+  const start = (): void => {
+    for (const controller of controllers) {
+      const queue = queues.get(controller.name)!
+      const max = concurrencyOf(options.concurrency, controller.name)
+      const numbers = turnMetrics(metrics, controller.name, { max, active: () => queue.active })
+      const turn = createTurn(controller, world, { accepts: options.accepts })
+      queue.start(max, async (key) => {
+        const began = clock.monotonic()
+        const { again, result } = await turn(key, queue.failures(key))
+        numbers.ended(result, clock.monotonic() - began)
+        return again
+      })
+    }
+    log.info('Started controllers', { controllers: [...queues.keys()] })
+  }
+
+  informers.start()
+  const filled = informers.synced(abort.signal)
+  const begun = Promise.all([filled, options.elected]).then(() => {
+    if (!abort.signal.aborted) start()
+  })
+  // Both are awaited by whoever cares; a stop before the sync must not end the process.
+  begun.catch(() => undefined)
+  const synced = options.elected ? filled : begun
+  synced.catch(() => undefined)
+
+  return {
+    synced: () => synced.then(() => undefined),
+    async stop() {
+      abort.abort(new CaptError('CAPT_STOPPED', 'The controllers were stopped before their caches were filled'))
+      const left = await Promise.all([...queues.values()].map((queue) => queue.stop(graceMs)))
+      const unfinished = left.flat().length
+      if (unfinished > 0) log.warn('Stopped with turns unfinished', { unfinished })
+      await informers.stop()
+    },
+    wake(controllerName, key) {
+      queues.get(controllerName)?.add(key)
+    },
+  }
+}
+
+function listen(controller: AnyController, queue: Queue, options: RunOptions): void {
+  const { informers, namespace } = options
+  const scope = (kind: { namespaced: boolean }) => (kind.namespaced && namespace ? { namespace } : {})
+  informers.register(controller.kind, scope(controller.kind))
+  for (const wake of controller.wakes) informers.register(wake.kind, scope(wake.kind))
+  for (const { kind, name, values } of controller.indexes ?? []) {
+    informers.register(kind, { ...scope(kind), indexes: { [name]: values } })
+  }
+  informers.onChange(controller.kind, ({ object }) => queue.add(keyOf(object)))
+  for (const wake of controller.wakes) {
+    informers.onChange(wake.kind, (change) => {
+      for (const key of keysOf(wake, change, options, controller.name)) queue.add(key)
+    })
+  }
+}
+
+/** An update may have moved an object from one owner to another: both the old and the new one are woken. */
+function keysOf(wake: Wake, change: Change, { informers, log }: RunOptions, controller: string): readonly Key[] {
+  try {
+    const before = change.old ? wake.toKeys(change.old, informers) : []
+    return [...before, ...wake.toKeys(change.object, informers)]
+  } catch (error) {
+    log.error('Wake failed', { controller, [wake.kind.kind]: change.object.metadata.name, error: messageOf(error) })
+    return []
+  }
+}
+
+function concurrencyOf(concurrency: RunOptions['concurrency'], name: string): number {
+  if (typeof concurrency === 'number') return concurrency
+  return concurrency?.[name] ?? CONCURRENCY
+}

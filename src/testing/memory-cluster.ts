@@ -1,0 +1,143 @@
+// An API server without a server: Objects and Informers over memory, with a ledger of requests and planned faults.
+// Cached objects are frozen, so a controller that changes one fails its test.
+import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
+import { type Informers, isKubeError, KubeError, type KubeErrorReason, type Objects, type Projected } from '#kube'
+import { createMemoryInformers } from './memory-informers.ts'
+import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './memory-storage.ts'
+
+export type MemoryVerb = 'get' | 'list' | 'create' | 'replace' | 'patch' | 'apply' | 'delete'
+
+export interface MemoryRequest {
+  readonly verb: MemoryVerb
+  /** `Secret`, without group or version. */
+  readonly kind: string
+  /** `namespace/name`; the namespace or nothing for a list. */
+  readonly key: string
+  readonly subresource?: string
+}
+
+export interface MemoryClusterOptions extends StorageOptions {
+  /** `sync`: every change reaches the cache at once. `manual`: changes of others wait for `flush()`. */
+  readonly delivery?: 'sync' | 'manual'
+  readonly objects?: readonly (readonly [KindRef, AnyObject])[]
+}
+
+export interface MemoryCluster {
+  /** What the code under test uses. */
+  readonly objects: Objects
+  readonly informers: Informers
+  /** Somebody else's hands: not in the ledger, no planned faults, and the cache hears of it by the watch alone. */
+  readonly others: Objects
+  readonly storage: MemoryStorage
+  readonly requests: MemoryRequest[]
+  readonly writes: readonly MemoryRequest[]
+  /** Puts an object there as it is, status included. */
+  seed<T extends AnyObject>(kind: KindRef, object: T): T
+  peek<T extends AnyObject>(kind: KindRef, key: Key): T | undefined
+  /** Hands waiting watch events to the informers. */
+  flush(): void
+  /** The next matching request fails; `carriedOut` does the work first and loses the answer. */
+  failNext(verb: MemoryVerb | '*', kind: KindRef | '*', error: KubeErrorReason | Error, plan?: FaultPlan): void
+  close(): Promise<void>
+}
+
+export interface FaultPlan {
+  readonly times?: number
+  readonly carriedOut?: boolean
+}
+
+interface Fault extends FaultPlan {
+  readonly verb: MemoryVerb | '*'
+  readonly kind: string
+  readonly error: Error
+  left: number
+}
+
+export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster {
+  const storage = createMemoryStorage(options)
+  const informers = createMemoryInformers(storage, options.delivery ?? 'sync')
+  const requests: MemoryRequest[] = []
+  const faults: Fault[] = []
+  for (const [kind, object] of options.objects ?? []) storage.seed(kind, object)
+
+  function takeFault(verb: MemoryVerb, kind: KindRef): Fault | undefined {
+    const at = faults.findIndex(
+      (fault) =>
+        (fault.verb === '*' || fault.verb === verb) && (fault.kind === '*' || fault.kind === groupKindOf(kind)),
+    )
+    const fault = faults[at]
+    if (fault && --fault.left <= 0) faults.splice(at, 1)
+    return fault
+  }
+
+  async function ask<T>(verb: MemoryVerb, kind: KindRef, key: string, work: () => T, subresource?: string): Promise<T> {
+    requests.push({ verb, kind: kind.kind, key, ...(subresource ? { subresource } : {}) })
+    const fault = takeFault(verb, kind)
+    if (fault && !fault.carriedOut) throw fault.error
+    const answer = work()
+    if (fault) throw fault.error
+    return answer
+  }
+
+  const plain = overStorage(storage, async (_verb, _kind, _key, work) => work())
+  const objects = overStorage(storage, ask, (kind, key, object) => informers.written(kind, key, object))
+
+  return {
+    objects,
+    others: plain,
+    informers,
+    storage,
+    requests,
+    get writes() {
+      return requests.filter(({ verb }) => verb !== 'get' && verb !== 'list')
+    },
+    seed: (kind, object) => storage.seed(kind, object) as never,
+    peek: (kind, key) => storage.get(kind, key) as never,
+    flush: () => informers.flush(),
+    failNext(verb, kind, error, plan = {}) {
+      const thrown = typeof error === 'string' ? new KubeError(error, `planned fault: ${error}`) : error
+      const of = kind === '*' ? '*' : groupKindOf(kind)
+      faults.push({ ...plan, verb, kind: of, error: thrown, left: plan.times ?? 1 })
+    },
+    close: () => informers.stop(),
+  }
+}
+
+type Ask = <T>(verb: MemoryVerb, kind: KindRef, key: string, work: () => T, subresource?: string) => Promise<T>
+type OnWritten = (kind: KindRef, key: Key, object: AnyObject | undefined) => void
+
+function overStorage(storage: MemoryStorage, ask: Ask, onWritten: OnWritten = () => {}): Objects {
+  async function write(
+    verb: MemoryVerb,
+    kind: KindRef,
+    key: Key,
+    work: () => AnyObject,
+    how: { dryRun?: boolean; subresource?: string } = {},
+  ) {
+    const answer = await ask(verb, kind, keyText(key), work, how.subresource)
+    if (!how.dryRun) onWritten(kind, keyOf(answer), answer)
+    return answer as never
+  }
+  return {
+    get: (kind, key) => ask('get', kind, keyText(key), () => storage.get(kind, key)) as never,
+    async *list(kind, query = {}) {
+      const found = await ask('list', kind, query.namespace ?? '', () => storage.list(kind, query))
+      for (const object of found) yield object as never
+    },
+    create: (kind, object, how) => write('create', kind, keyOf(object), () => storage.create(kind, object, how), how),
+    replace: (kind, object, how) =>
+      write('replace', kind, keyOf(object), () => storage.replace(kind, object, how), how),
+    patch: (kind, key, patch, how) => write('patch', kind, key, () => storage.patch(kind, key, patch, how), how),
+    apply: (kind, object, how) => write('apply', kind, keyOf(object), () => storage.apply(kind, object, how), how),
+    async delete(kind, key, how) {
+      try {
+        const left = await ask('delete', kind, keyText(key), () => storage.delete(kind, key, how))
+        onWritten(kind, key, left)
+      } catch (error) {
+        if (!isKubeError(error, 'NotFound')) throw error
+      }
+    },
+  }
+}
+
+export type { Projected }

@@ -1,0 +1,48 @@
+// How the memory cluster changes JSON: RFC 7386, RFC 6902, and apply as a merge without ownership.
+import { applyPatch, type Operation } from 'rfc6902'
+import { KubeError, type Patch } from '#kube'
+import { isPlainObject } from '#lib'
+
+type Draft = Record<string, unknown>
+
+export function patched(object: object, patch: Patch): Draft {
+  if (patch.type === 'merge') return mergePatch(structuredClone(object), patch.body) as Draft
+  const draft = structuredClone(object) as Draft
+  const fault = applyPatch(draft, structuredClone(patch.body) as Operation[]).find((result) => result !== null)
+  if (fault) throw new KubeError('Invalid', `the JSON patch does not apply: ${fault.message}`, { status: 422 })
+  return draft
+}
+
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isPlainObject(patch)) return structuredClone(patch)
+  const result: Draft = isPlainObject(target) ? target : {}
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === undefined) continue
+    if (value === null) delete result[field]
+    else result[field] = mergePatch(result[field], value)
+  }
+  return result
+}
+
+// Lists that a real server merges by key when it applies; every other list is replaced.
+const LIST_KEYS: Readonly<Record<string, (item: unknown) => unknown>> = {
+  'metadata.finalizers': (item) => item,
+  'metadata.ownerReferences': (item) => (item as { uid?: string }).uid,
+  'status.conditions': (item) => (item as { type?: string }).type,
+}
+
+export function applied(object: unknown, wanted: unknown, path = ''): unknown {
+  const keyOfItem = LIST_KEYS[path]
+  if (Array.isArray(wanted) && Array.isArray(object) && keyOfItem) {
+    const byKey = new Map(object.map((item: unknown) => [keyOfItem(item), item]))
+    for (const item of wanted) byKey.set(keyOfItem(item), applied(byKey.get(keyOfItem(item)), item))
+    return [...byKey.values()]
+  }
+  if (!isPlainObject(wanted)) return structuredClone(wanted)
+  const result: Draft = isPlainObject(object) ? structuredClone(object) : {}
+  for (const [field, value] of Object.entries(wanted)) {
+    if (value === undefined) continue
+    result[field] = applied(result[field], value, path === '' ? field : `${path}.${field}`)
+  }
+  return result
+}
