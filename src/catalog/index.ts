@@ -1,5 +1,6 @@
 // What capt knows about EKS, Flux and Karpenter: data with sources and dates, and pure functions over it.
 export { fluxLineOfChart } from './flux-chart.ts'
+export * from './flux-releases.ts'
 export { EVENT_RULES, type EventRule, type InterruptionQueue, interruptionQueue, queuePolicy } from './interruption.ts'
 export { adviseNamespace, chartName, chartTag, chartUrl, crdChartName, ociUrl } from './karpenter-chart.ts'
 export { checkRoleName, type KarpenterNames, karpenterNames, ruleName } from './karpenter-names.ts'
@@ -76,7 +77,6 @@ export {
   oidcProviderArn,
   type TrustPolicy,
 } from './roles.ts'
-export { lintValues, type ValueFinding } from './values-lint.ts'
+export { AWS_SETTINGS, lintValues, RETIRED, type Retired, type ValueFinding } from './values-lint.ts'
 export { mergeValues, type Values } from './values-merge.ts'
 export { byNewest, compareVersions, isAtLeast, lineOf, parseVersion, toVersion, type Version } from './version.ts'
-export * from './flux-releases.ts'

@@ -5,5 +5,22 @@ export { type Client, type ClientOptions, createClient, type RawAnswer, type Raw
 export { type Connection, type ConnectOptions, connect } from './connect.ts'
 export type { Incident } from './informer.ts'
 export type { FedInformers, InformerCounts, InformersOptions } from './informers.ts'
+export {
+  type AccessOptions,
+  findAccess,
+  type InClusterOptions,
+  inClusterAccess,
+  isInCluster,
+  loadKubeconfig,
+  readKubeconfigText,
+  type TextOptions,
+} from './kubeconfig.ts'
 export { matchesLabels } from './labels.ts'
 export * from './port.ts'
+export {
+  type CertificateAuth,
+  type ExecAuth,
+  type KubeconfigParts,
+  type TokenAuth,
+  toKubeconfigText,
+} from './render-kubeconfig.ts'

@@ -111,8 +111,8 @@ function watchSilence({ clock, silenceMs }: Watching, onSilence: () => void) {
   // Re-armed when it fires, not for each byte: a busy watch would make thousands of timers.
   function check(): void {
     const left = lastHeard + silenceMs - clock.monotonic()
-    if (left <= 0) return onSilence()
-    timer = clock.after(left, check)
+    if (left <= 0) onSilence()
+    else timer = clock.after(left, check)
   }
   return {
     heard() {

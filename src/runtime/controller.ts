@@ -52,8 +52,6 @@ export interface Controller<T extends AnyObject, Seen, Action> {
     readonly name: string
     values(object: AnyObject): readonly string[]
   }[]
-  /** Called once at start: what lies outside the API server (a run that ended, a workload that changed) wakes keys too. */
-  listen?(wake: (key: Key) => void): void
   /** Reads all that the decision needs into one value. */
   observe(world: World, object: Projected<T>): Promise<Seen>
   /** Pure: same observation, same decision. */

@@ -1,7 +1,7 @@
 // An API server without a server: Objects and Informers over memory, with a ledger of requests and planned faults.
 // Cached objects are frozen, so a controller that changes one fails its test.
 import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
-import { type Informers, isKubeError, KubeError, type KubeErrorReason, type Objects, type Projected } from '#kube'
+import { type Informers, isKubeError, KubeError, type KubeErrorReason, type Objects } from '#kube'
 import { createMemoryInformers } from './memory-informers.ts'
 import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './memory-storage.ts'
 
@@ -80,7 +80,7 @@ export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster
   }
 
   const plain = overStorage(storage, async (_verb, _kind, _key, work) => work())
-  const objects = overStorage(storage, ask, (kind, key, object) => informers.written(kind, key, object))
+  const objects = overStorage(storage, ask, informers.written)
 
   return {
     objects,
@@ -104,7 +104,7 @@ export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster
 }
 
 type Ask = <T>(verb: MemoryVerb, kind: KindRef, key: string, work: () => T, subresource?: string) => Promise<T>
-type OnWritten = (kind: KindRef, key: Key, object: AnyObject | undefined) => void
+type OnWritten = (kind: KindRef, key: Key, object: AnyObject | undefined, goneUid?: string) => void
 
 function overStorage(storage: MemoryStorage, ask: Ask, onWritten: OnWritten = () => {}): Objects {
   async function write(
@@ -131,13 +131,12 @@ function overStorage(storage: MemoryStorage, ask: Ask, onWritten: OnWritten = ()
     apply: (kind, object, how) => write('apply', kind, keyOf(object), () => storage.apply(kind, object, how), how),
     async delete(kind, key, how) {
       try {
+        const uid = storage.get(kind, key)?.metadata.uid
         const left = await ask('delete', kind, keyText(key), () => storage.delete(kind, key, how))
-        onWritten(kind, key, left)
+        onWritten(kind, key, left, uid)
       } catch (error) {
         if (!isKubeError(error, 'NotFound')) throw error
       }
     },
   }
 }
-
-export type { Projected }

@@ -8,14 +8,13 @@ import type { MemoryStorage, StoredEvent } from './memory-storage.ts'
 
 export interface MemoryInformers extends Informers {
   flush(): void
-  written(kind: KindRef, key: Key, object: AnyObject | undefined): void
+  written(kind: KindRef, key: Key, object: AnyObject | undefined, goneUid?: string): void
 }
 
 interface Registered {
   readonly kind: KindRef
   readonly store: Store
   readonly handlers: ((change: Change) => void)[]
-  readonly indexes: Set<string>
   options: InformerOptions
   project: Project
 }
@@ -39,7 +38,7 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
       for (const handler of handlers) handler(change)
     })
     store.addIndex('owner', ownersOf)
-    return { kind, store, handlers, indexes: new Set(), options, project: projecting(options) }
+    return { kind, store, handlers, options, project: projecting(options) }
   }
 
   function isInScope({ options }: Registered, object: AnyObject): boolean {
@@ -100,10 +99,10 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
     flush() {
       for (let event = waiting.shift(); event; event = waiting.shift()) deliver(event)
     },
-    written(kind, key, object) {
+    written(kind, key, object, goneUid) {
       const entry = registered.get(groupKindOf(kind))
       if (!entry || !isRunning) return
-      if (!object) return entry.store.gone(key, entry.store.get(key)?.metadata.uid)
+      if (!object) return entry.store.gone(key, goneUid)
       const seen = { ...structuredClone(object), apiVersion: apiVersionOf(entry.kind) }
       if (object.kind === kind.kind && isInScope(entry, seen)) entry.store.written(entry.project(seen))
     },

@@ -98,9 +98,15 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     for (const { kind, object } of dependentsOf(uid)) {
       const others = object.metadata.ownerReferences!.filter((owner) => owner.uid !== uid)
       if (others.length === 0) storage.delete(kind, keyOf(object))
-      else update(kind, keyOf(object), (draft) => void (draft.metadata['ownerReferences'] = others))
+      else setOwners(kind, object, others)
     }
     releaseForeground()
+  }
+
+  function setOwners(kind: KindRef, object: AnyObject, owners: AnyObject['metadata']['ownerReferences']): void {
+    update(kind, keyOf(object), (draft) => {
+      draft.metadata['ownerReferences'] = owners
+    })
   }
 
   /** Owners that wait for their dependents go when the last one has gone. */
@@ -133,7 +139,8 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
   /** Every change of an object that exists ends here. */
   function finish(kind: KindRef, old: AnyObject, wanted: Draft, write: WriteOptions): AnyObject {
     const asked = wanted.metadata['resourceVersion']
-    if (asked !== undefined && asked !== old.metadata.resourceVersion) {
+    const isOther = wanted.metadata['uid'] !== undefined && wanted.metadata['uid'] !== old.metadata.uid
+    if (isOther || (asked !== undefined && asked !== old.metadata.resourceVersion)) {
       const message = `${kind.plural} "${old.metadata.name}": the object has been modified`
       throw new KubeError('Conflict', message, { status: 409 })
     }
@@ -154,7 +161,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     if (metadata['name'] === undefined && typeof metadata['generateName'] === 'string') {
       metadata['name'] = `${metadata['generateName']}${shortHash(String(++serial), 5)}`
     }
-    validate(kind, draft, write)
+    validate(kind, draft)
     const key = keyOf(draft as unknown as AnyObject)
     if (shelf(kind).has(keyText(key))) {
       throw new KubeError('AlreadyExists', `${kind.plural} "${key.name}" already exists`, { status: 409 })
@@ -167,7 +174,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     return write.dryRun ? (draft as unknown as AnyObject) : store(kind, draft, 'ADDED')
   }
 
-  function validate(kind: KindRef, { metadata }: Draft, _write: WriteOptions): void {
+  function validate(kind: KindRef, { metadata }: Draft): void {
     const invalid = (problem: string) => new KubeError('Invalid', `${kind.kind}: ${problem}`, { status: 422 })
     if (typeof metadata['name'] !== 'string' || metadata['name'] === '') throw invalid('metadata.name: Required value')
     if (kind.namespaced && !metadata['namespace']) throw invalid('metadata.namespace: Required value')
@@ -197,6 +204,9 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     },
     create: (kind, object, write = {}) => asVersion(kind, insert(kind, object, write))!,
     replace(kind, object, write = {}) {
+      if (!object.metadata.resourceVersion) {
+        throw new KubeError('Invalid', `${kind.kind}: metadata.resourceVersion: must be specified for an update`)
+      }
       const old = require(kind, keyOf(object))
       return asVersion(kind, finish(kind, old, structuredClone(object) as unknown as Draft, write))!
     },
@@ -241,9 +251,11 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
 
   function orphan(uid: string | undefined): void {
     for (const { kind, object } of dependentsOf(uid)) {
-      update(kind, keyOf(object), (draft) => {
-        draft.metadata['ownerReferences'] = object.metadata.ownerReferences!.filter((owner) => owner.uid !== uid)
-      })
+      setOwners(
+        kind,
+        object,
+        object.metadata.ownerReferences!.filter((owner) => owner.uid !== uid),
+      )
     }
   }
 
@@ -262,7 +274,10 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
 /** Status writes change the status alone, other writes everything but the status; identity is never changed. */
 function merged(old: AnyObject, wanted: Draft, isStatus: boolean): Draft {
   const before = structuredClone(old) as unknown as Draft
-  if (isStatus) return { ...before, ...(wanted['status'] === undefined ? {} : { status: wanted['status'] }) }
+  if (isStatus) {
+    const { status: _status, ...rest } = before
+    return (wanted['status'] === undefined ? rest : { ...rest, status: wanted['status'] }) as Draft
+  }
   const draft: Draft = { ...wanted, metadata: { ...wanted.metadata } }
   for (const field of [...FIXED_METADATA, 'resourceVersion', 'name', 'namespace']) {
     if (before.metadata[field] === undefined) delete draft.metadata[field]

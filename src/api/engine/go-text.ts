@@ -33,14 +33,12 @@ export function isServerInteger(value: number): boolean {
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63
 }
 
-/** Shortest form; an exponent below 1e-4 and from 1e21 on. */
+/** Integers in full; fractions in the shortest form, with an exponent below 1e-4 and from 1e6 on. */
 export function formatNumber(value: number): string {
   if (isServerInteger(value)) return BigInt(value).toString()
-  const size = Math.abs(value)
-  if (size >= 1e-4 && size < 1e21) return String(value)
-  const [mantissa, exponent] = value.toExponential().split('e')
-  const digits = exponent!.slice(1).padStart(2, '0')
-  return `${mantissa}e${exponent![0]}${digits}`
+  const [mantissa, exponent] = value.toExponential().split('e') as [string, string]
+  if (Number(exponent) >= -4 && Number(exponent) < 6) return String(value)
+  return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, '0')}`
 }
 
 /** The offending value as it stands in `Invalid value: …`. */

@@ -57,6 +57,7 @@ const stageStatus = s.object(
     ),
     attempts: s.integer({ minimum: 0, about: 'Retries so far.' }),
     lastAttemptAt: s.time({ about: 'When capt last tried again.' }),
+    failedAt: s.time({ about: 'Since when the present attempt counts as failed.' }),
     lastError: s.object(
       {
         code: s.string({ about: 'Code; see the page of errors.' }),

@@ -49,7 +49,10 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
   const convert = (object: ApiObject, to: string): ApiObject => {
     if (object.apiVersion === apiVersionIn({ group }, to)) return object
     const converted = converters[`${group}/${kind}`]?.(object, to) ?? object
-    return { ...converted, apiVersion: apiVersionIn({ group }, to), kind, metadata: object.metadata }
+    // A conversion may keep what the other version cannot say in labels and annotations, and touch no other metadata.
+    const { labels, annotations } = converted.metadata
+    const metadata = { ...object.metadata, ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) }
+    return { ...converted, apiVersion: apiVersionIn({ group }, to), kind, metadata }
   }
   return {
     group,

@@ -1,13 +1,10 @@
 // The controller for CAPTCluster: the network of a cluster, by the InfraCluster contract of Cluster API.
 import {
-  type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
-  CLUSTER_NAME_LABEL,
-  clusterKeyOf,
   isExternallyManaged,
   type KindRef,
-  keyText,
+  keyOf,
   readCluster,
   WorkspaceTemplateApply,
 } from '#api'
@@ -16,6 +13,7 @@ import { actOnCluster } from './act.ts'
 import { type Action, decide } from './decide.ts'
 import { BY_CLUSTER, type Observed, observeCluster } from './observe.ts'
 import { statusOf } from './status.ts'
+import { clusterValues, ownersOf } from './wakes.ts'
 
 export interface CaptClusterOptions {
   /** Cluster in the version that the server serves. */
@@ -39,11 +37,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
       {
         kind: CAPTControlPlane,
         toKeys: (changed, cache) =>
-          clusterValues(changed).flatMap((value) =>
-            cache
-              .list(CAPTCluster, { index: BY_CLUSTER, value })
-              .map(({ metadata: { namespace = '', name } }) => ({ namespace, name })),
-          ),
+          clusterValues(changed).flatMap((value) => cache.list(CAPTCluster, { index: BY_CLUSTER, value }).map(keyOf)),
       },
     ],
     indexes: [
@@ -55,17 +49,4 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
     act: actOnCluster,
     status: statusOf,
   }
-}
-
-/** `namespace/name` of the Cluster an object belongs to, by owner reference or by the label. */
-export function clusterValues(object: AnyObject): readonly string[] {
-  const key = clusterKeyOf(object)
-  const label = object.metadata.labels?.[CLUSTER_NAME_LABEL]
-  if (key) return [keyText(key)]
-  return label === undefined ? [] : [keyText({ namespace: object.metadata.namespace ?? '', name: label })]
-}
-
-export function ownersOf(object: AnyObject, kind: string) {
-  const { namespace = '', ownerReferences = [] } = object.metadata
-  return ownerReferences.filter((owner) => owner.kind === kind).map(({ name }) => ({ namespace, name }))
 }

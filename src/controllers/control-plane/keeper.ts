@@ -4,7 +4,7 @@
 import { type AnyObject, type Key, keyText, kubeconfigSecretName, SecretKind } from '#api'
 import type { EksToken } from '#aws'
 import { type Events, isKubeError, type Objects } from '#kube'
-import { type Clock, type Log, messageOf, type Metrics, redact, shortHash, type Timer } from '#lib'
+import { type Clock, type Log, type Metrics, messageOf, redact, shortHash, type Timer } from '#lib'
 import { type Server, tokenKubeconfig } from './kubeconfig.ts'
 import { REFRESH_ERROR_ANNOTATION, timesOf, toBase64 } from './secrets.ts'
 
@@ -73,7 +73,10 @@ export function kubeconfigKeeper(ports: KeeperPorts): KubeconfigKeeper {
     try {
       const { token, expiresAtMs } = await sign()
       const annotations = { ...timesOf(clock.now(), expiresAtMs), [REFRESH_ERROR_ANNOTATION]: null }
-      await patchSecret(duty.subject, { data: { value: toBase64(tokenKubeconfig(server, token)) }, metadata: { annotations } })
+      await patchSecret(duty.subject, {
+        data: { value: toBase64(tokenKubeconfig(server, token)) },
+        metadata: { annotations },
+      })
       expiry.set(name, Math.floor(expiresAtMs / 1000))
       refreshes.add({ ...name, result: 'success' })
       duty.failures = 0

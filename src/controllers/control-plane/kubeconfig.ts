@@ -27,7 +27,17 @@ export function execKubeconfig(server: Server, eks: EksAddress): string {
     exec: {
       apiVersion: 'client.authentication.k8s.io/v1beta1',
       command: 'aws',
-      args: ['--region', eks.region, 'eks', 'get-token', '--cluster-name', eks.clusterName, '--output', 'json', ...role],
+      args: [
+        '--region',
+        eks.region,
+        'eks',
+        'get-token',
+        '--cluster-name',
+        eks.clusterName,
+        '--output',
+        'json',
+        ...role,
+      ],
       interactiveMode: 'IfAvailable',
       provideClusterInfo: false,
       installHint: 'Install the AWS command line: https://docs.aws.amazon.com/cli/',

@@ -1,0 +1,38 @@
+// The text of every generated file, by its path in the repository. Reads sources, writes nothing.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
+import { renderErrorPage } from './error-page.ts'
+
+const NOTE = '# Generated from src/api/kinds by npm run generate. Do not edit.\n'
+
+export function generatedFiles(root: string): Map<string, string> {
+  const files = new Map<string, string>()
+  for (const kind of ALL_KINDS) {
+    const crd = stringify(toCustomResourceDefinition(kind), { lineWidth: 0, aliasDuplicateObjects: false })
+    files.set(`config/crd/${kind.group}_${kind.plural}.yaml`, NOTE + crd)
+    const example = join(root, `examples/kinds/${kind.singular}.yaml`)
+    const text = existsSync(example) ? readFileSync(example, 'utf8') : undefined
+    files.set(`docs/kinds/${pageName(kind)}`, renderReferencePage(kind, text))
+  }
+  files.set('docs/kinds/README.md', renderReferenceIndex(ALL_KINDS))
+  files.set('docs/errors.md', renderErrorPage(errorSections(root)))
+  return files
+}
+
+/** Files in the generated folders that nothing generates. */
+export function leftovers(root: string): string[] {
+  const wanted = generatedFiles(root)
+  return ['config/crd', 'docs/kinds']
+    .flatMap((dir) => (existsSync(join(root, dir)) ? readdirSync(join(root, dir)).map((name) => `${dir}/${name}`) : []))
+    .filter((path) => /_.*\.yaml$|\.md$/.test(path) && !wanted.has(path))
+}
+
+export function errorSections(root: string): string[] {
+  const dir = join(root, 'docs/errors.d')
+  return readdirSync(dir)
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => readFileSync(join(dir, name), 'utf8'))
+}

@@ -1,0 +1,79 @@
+// All that a decision about one AddonDelivery needs to know, read once, and the things it may ask for.
+import type { AddonDelivery, AddonPipeline, AddonStage, ClusterFacts, StageStatus } from '#api'
+import type { MatrixFault } from '#catalog'
+import type { Projected } from '#kube'
+import type { Finding } from './health-finding.ts'
+import type { Part, Rendered } from './render-stage.ts'
+import type { TeardownSeen, TeardownAction } from './teardown-seen.ts'
+
+/** One carrier as the binding and we see it. */
+export interface DeliveredRow {
+  readonly set: string
+  readonly kind: string
+  readonly name: string
+  readonly applied: boolean
+  readonly bindingHash: string | undefined
+  readonly ourHash: string
+  readonly equal: boolean
+}
+
+export interface PartSeen {
+  readonly part: Part
+  /** Its carriers and its set are there as wanted. */
+  readonly isWritten: boolean
+  readonly rows: readonly DeliveredRow[]
+  /** What the set's own condition complains of. */
+  readonly complaint: string | undefined
+  /** Undefined while nobody has looked into the workload cluster. */
+  readonly findings: readonly Finding[] | undefined
+}
+
+/** What was found in the workload cluster before the first delivery. */
+export type Existing =
+  | { readonly is: 'nothing' | 'ours' | 'unknown' }
+  | { readonly is: 'foreign'; readonly version: string | undefined; readonly how: string }
+  | { readonly is: 'newer'; readonly version: string }
+
+export interface StageSeen {
+  readonly stage: AddonStage
+  readonly isWanted: boolean
+  /** A person set the gate label. */
+  readonly isEarly: boolean
+  readonly gate: { readonly label: string; readonly isSet: boolean; readonly isOurs: boolean } | undefined
+  readonly rendered: Rendered | undefined
+  readonly parts: readonly PartSeen[]
+  readonly existing: Existing
+  readonly hasSets: boolean
+  readonly before: StageStatus | undefined
+}
+
+export type WorkloadSight =
+  | { readonly is: 'open' }
+  | { readonly is: 'absent' }
+  | { readonly is: 'unreachable' | 'unauthorized' | 'forbidden'; readonly message: string }
+
+export interface DeliverySeen {
+  readonly delivery: Projected<AddonDelivery>
+  readonly cluster: ClusterFacts | undefined
+  readonly pipeline: Projected<AddonPipeline> | undefined
+  readonly pause: string | undefined
+  /** Another pipeline wants the same stage: `stage flux is also wanted by default/other`. */
+  readonly conflict: string | undefined
+  readonly planFault: { readonly message: string; readonly hint: string } | undefined
+  readonly kubernetes: string | undefined
+  readonly faults: readonly MatrixFault[]
+  readonly areSetsServed: boolean
+  readonly isLabelled: boolean
+  readonly workload: WorkloadSight
+  readonly stages: readonly StageSeen[]
+  readonly teardown: TeardownSeen | undefined
+  readonly nowMs: number
+}
+
+export type DeliveryAction =
+  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'label-cluster' }
+  | { readonly do: 'open-gate'; readonly label: string }
+  | { readonly do: 'deliver'; readonly stage: string; readonly part: number }
+  | { readonly do: 'nudge'; readonly stage: string; readonly part: number; readonly attempt: number }
+  | { readonly do: 'retry-release'; readonly namespace: string; readonly name: string; readonly attempt: number }
+  | { readonly do: 'teardown'; readonly action: TeardownAction }

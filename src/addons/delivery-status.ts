@@ -1,0 +1,97 @@
+// What an AddonDelivery reports: one entry per stage with delivered and healthy as two columns, and what is under way.
+import type { StageStatus } from '#api'
+import { formatDuration, toTimestamp } from '#lib'
+import type { ConditionDraft, Decision, StatusReport } from '#runtime'
+import { judgeStages } from './decide-delivery.ts'
+import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
+import type { StageJudgement } from './judge-stage.ts'
+import { judgeTeardown } from './teardown.ts'
+
+export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAction>): StatusReport {
+  if (seen.teardown) return reportTeardown(seen)
+  const judged = judgeStages(seen)
+  const fields = {
+    kubernetesVersion: seen.kubernetes,
+    stages: judged.length > 0 ? judged.map((one) => toStageStatus(one, seen.nowMs)) : seen.delivery.status?.stages,
+    teardown: undefined,
+  }
+  return { fields, conditions: [progressing(judged, decision)] }
+}
+
+function progressing(judged: readonly StageJudgement[], decision: Decision<DeliveryAction>): ConditionDraft {
+  const moving = judged.filter(({ state }) => state === 'Delivering' || state === 'Checking').map(({ seen }) => seen.stage.name)
+  if (decision.is === 'act' || moving.length > 0)
+    return { type: 'Progressing', status: 'True', reason: 'Delivering', message: moving.length > 0 ? `Bringing ${moving.join(', ')}` : '' }
+  const reason = decision.is === 'done' ? 'Settled' : decision.is === 'stalled' ? 'Stalled' : 'Waiting'
+  return { type: 'Progressing', status: 'False', reason, message: '' }
+}
+
+function reportTeardown(seen: DeliverySeen): StatusReport {
+  const { status, isOver, summary } = judgeTeardown(seen.teardown!, seen.nowMs)
+  const isWhole = seen.teardown!.cause === 'cluster'
+  const reason = !isOver ? 'TearingDown' : (status.leftovers?.length ?? 0) > 0 ? 'GaveUp' : 'Removed'
+  const tornDown: ConditionDraft = { type: 'TornDown', status: isOver ? 'True' : 'False', reason, message: summary }
+  const moving: ConditionDraft = { type: 'Progressing', status: isOver ? 'False' : 'True', reason, message: '' }
+  const gone = new Set(seen.stages.filter((one) => !one.isWanted).map((one) => one.stage.name))
+  const stages = seen.delivery.status?.stages?.map((one): StageStatus => {
+    if (!isWhole && !gone.has(one.name)) return one
+    if (isOver && !isWhole) return { name: one.name, state: 'NotWanted' }
+    return { ...one, state: 'Removing', reason, message: summary }
+  })
+  return { fields: { stages, teardown: isOver && !isWhole ? undefined : status }, conditions: isWhole ? [tornDown, moving] : [moving] }
+}
+
+function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
+  const { seen, state, decision, failure } = judged
+  const { before, rendered } = seen
+  if (!seen.isWanted) return { name: seen.stage.name, state }
+  const now = toTimestamp(nowMs)
+  const isReady = rendered?.is === 'ready'
+  const rows = seen.parts.flatMap((part) => part.rows)
+  const equal = rows.length > 0 && rows.every((row) => row.equal)
+  const deliveredSince = equal ? ((before?.delivered?.equal ? before.delivered.since : undefined) ?? now) : undefined
+  const looked = seen.parts.some((part) => part.findings !== undefined)
+  const health = state === 'Healthy' ? 'True' : looked ? 'False' : 'Unknown'
+  const healthySince = before?.healthy?.status === health ? (before.healthy.since ?? now) : now
+  const speaks = decision.is === 'waiting' || decision.is === 'stalled'
+  const error = state === 'Healthy' ? undefined : (failure ?? (judged.attempts > 0 ? before?.lastError : undefined))
+  return {
+    name: seen.stage.name,
+    state,
+    ...(speaks ? { reason: decision.reason, message: decision.message } : {}),
+    ...(isReady && rendered.version ? { wantedVersion: rendered.version } : {}),
+    ...(judged.adopted ? { adopted: judged.adopted } : {}),
+    ...(isReady ? { contentHash: rendered.hash } : {}),
+    ...(rows.length > 0 && !judged.adopted
+      ? { delivered: { equal, ...(deliveredSince ? { since: deliveredSince } : {}), resources: rows.map((row) => ({ ...row, bindingHash: row.bindingHash })) } }
+      : {}),
+    healthy: { status: health, evidence: evidenceOf(judged), since: healthySince },
+    ...(seen.gate ? { gate: { label: seen.gate.label, open: seen.gate.isOurs && seen.gate.isSet, ...(isEarly(judged) ? { early: true } : {}) } } : {}),
+    ...(judged.attempts > 0 ? { attempts: judged.attempts } : {}),
+    ...(judged.lastAttemptAt ? { lastAttemptAt: judged.lastAttemptAt } : {}),
+    ...(judged.failedAt ? { failedAt: judged.failedAt } : {}),
+    ...(error ? { lastError: error } : {}),
+    ...(judged.startedAt ? { startedAt: judged.startedAt } : {}),
+    ...durationsOf(judged, deliveredSince, state === 'Healthy' ? healthySince : undefined),
+  }
+}
+
+/** A person set the label before its time: said once, while it matters. */
+function isEarly({ seen, state }: StageJudgement): boolean {
+  return seen.isEarly && state !== 'Healthy'
+}
+
+function evidenceOf({ seen }: StageJudgement): readonly string[] {
+  const findings = seen.parts.flatMap((part) => part.findings ?? [])
+  return findings.map((finding) => finding.evidence)
+}
+
+function durationsOf({ startedAt, seen }: StageJudgement, delivered: string | undefined, healthy: string | undefined): Pick<StageStatus, 'durations'> {
+  if (!startedAt) return {}
+  // A stage that broke and recovered keeps the time of its first arrival.
+  const first = seen.before?.startedAt === startedAt ? seen.before.durations : undefined
+  const since = (end: string | undefined) => (end ? formatDuration(Date.parse(end) - Date.parse(startedAt)) : undefined)
+  const durations = { delivered: first?.delivered ?? since(delivered), healthy: first?.healthy ?? since(healthy) }
+  if (!durations.delivered && !durations.healthy) return {}
+  return { durations: { ...(durations.delivered ? { delivered: durations.delivered } : {}), ...(durations.healthy ? { healthy: durations.healthy } : {}) } }
+}

@@ -1,0 +1,53 @@
+// One NodePool and its EC2NodeClass out of a small spec. The class carries the finalizer of its controller, because
+// core's Reconcile removes what a manifest lacks, and without it a deleted class leaves instance profiles behind.
+import { defaultNodeClass, defaultNodePool, mergeValues, type NodePoolObject, type Values } from '#catalog'
+import type { AddonStage } from '#api'
+import type { Check } from './health-read.ts'
+import type { Manifest } from './manifests.ts'
+import { MANAGED_LABEL } from './names.ts'
+
+export const NODE_CLASS_FINALIZER = 'karpenter.k8s.aws/termination'
+
+export interface NodePoolInput {
+  readonly spec: NonNullable<AddonStage['nodePool']>
+  readonly clusterName: string
+  readonly role: string | undefined
+}
+
+export function renderNodePool({ spec, clusterName, role }: NodePoolInput): readonly Manifest[] {
+  const wanted = {
+    name: spec.name,
+    clusterName,
+    role: spec.role ?? role,
+    amiAlias: spec.amiAlias,
+    zones: spec.zones,
+    capacityTypes: spec.capacityTypes,
+    instanceCategories: spec.instanceCategories,
+    architectures: spec.architectures,
+    cpuLimit: spec.cpuLimit,
+  }
+  return [
+    shaped(defaultNodeClass(wanted), (spec.nodeClass ?? {}) as Values, [NODE_CLASS_FINALIZER]),
+    shaped(defaultNodePool(wanted), (spec.nodePool ?? {}) as Values, []),
+  ]
+}
+
+function shaped(object: NodePoolObject, over: Values, finalizers: readonly string[]): Manifest {
+  return {
+    ...object,
+    metadata: {
+      name: object.metadata.name,
+      labels: { ...object.metadata.labels, [MANAGED_LABEL]: 'true' },
+      ...(finalizers.length > 0 ? { finalizers } : {}),
+    },
+    spec: mergeValues(object.spec, over),
+  }
+}
+
+export function nodePoolChecks(spec: NonNullable<AddonStage['nodePool']>): readonly Check[] {
+  const ready = { type: 'Condition', name: spec.name, path: 'status.conditions[type=Ready].status', equals: 'True' } as const
+  return [
+    { ...ready, apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass' },
+    { ...ready, apiVersion: 'karpenter.sh/v1', kind: 'NodePool' },
+  ]
+}

@@ -1,0 +1,45 @@
+// Which steps take stages away, in order. Nodes go before the controller that drains them, the release before its CRDs,
+// Flux after everything it manages. Pure.
+import type { AddonStage } from '#api'
+import { parseDuration } from '#lib'
+import { orderRemoval } from './plan.ts'
+import type { Step, StepType } from './teardown-seen.ts'
+
+export interface RemovalOptions {
+  readonly cause: 'cluster' | 'wish'
+  /** How long nodes may take. */
+  readonly nodesTimeoutMs: number
+}
+
+/** A Service of type LoadBalancer may take minutes to let go of its addresses. */
+const BALANCER_TIMEOUT_MS = 300_000
+
+export function planRemoval(all: readonly AddonStage[], going: ReadonlySet<string>, options: RemovalOptions): readonly Step[] {
+  const stages = orderRemoval(all).filter((stage) => going.has(stage.name) && stage.uninstall.policy === 'Delete')
+  const steps = stages.flatMap((stage) => stepsOf(stage, options))
+  if (options.cause === 'wish') return steps
+  // The cluster goes: its load balancers hold addresses in the VPC. They leave while nodes can still be told.
+  const at = steps.findIndex((step) => step.type === 'node-classes' || step.type === 'release' || step.type === 'objects')
+  const balancers: Step = { name: 'cluster/load-balancers', stage: 'cluster', type: 'load-balancers', timeoutMs: BALANCER_TIMEOUT_MS }
+  return at < 0 ? steps : [...steps.slice(0, at), balancers, ...steps.slice(at)]
+}
+
+function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs }: RemovalOptions): readonly Step[] {
+  const timeoutMs = parseDuration(stage.uninstall.timeout)
+  const step = (type: StepType, more: Partial<Step> = {}): Step => ({
+    name: `${stage.name}/${type}`,
+    stage: stage.name,
+    type,
+    timeoutMs,
+    ...more,
+  })
+  const pool = stage.nodePool ? { pool: stage.nodePool.name } : {}
+  const nodes = [step('node-pools', pool), step('node-claims', { ...pool, timeoutMs: nodesTimeoutMs }), step('node-classes', pool)]
+  const work = stage.nodePool
+    ? nodes
+    : stage.karpenter
+      ? [...nodes, step('release', { namespace: stage.karpenter.namespace }), step('definitions')]
+      : [step('objects')]
+  // A deleted Cluster is left alone by core; its sets and labels go with it.
+  return cause === 'cluster' ? work : [step('sets'), ...work, step('gate')]
+}

@@ -1,0 +1,68 @@
+// The steps by which add-ons leave a cluster, and what was seen of the one under way.
+import type { Key, KindRef, TeardownStep } from '#api'
+
+export type StepType =
+  /** ClusterResourceSets in the management cluster, so that nothing is delivered again. */
+  | 'sets'
+  | 'node-pools'
+  | 'node-claims'
+  | 'load-balancers'
+  | 'node-classes'
+  | 'release'
+  | 'definitions'
+  /** What a stage delivered, in reverse order. */
+  | 'objects'
+  /** Gate label and carriers, last: only then may the stage come back. */
+  | 'gate'
+
+export interface Step {
+  /** `karpenter/node-claims`; unique in one teardown. */
+  readonly name: string
+  readonly stage: string
+  readonly type: StepType
+  readonly timeoutMs: number
+  /** NodePool of the stage; every pool when left out. */
+  readonly pool?: string
+  readonly namespace?: string
+}
+
+export interface Thing {
+  readonly kind: KindRef
+  readonly key: Key
+  readonly isDeleting: boolean
+  readonly finalizers: readonly string[]
+}
+
+export interface StepSight {
+  readonly step: Step
+  /** What is still there. */
+  readonly left: readonly Thing[]
+  /** Somebody other than capt still needs what the step would remove. */
+  readonly inUse: readonly string[]
+  /** Whether the controller that finishes the deletion is running; undefined when none is needed. */
+  readonly isControllerAlive: boolean | undefined
+}
+
+export interface TeardownSeen {
+  /** `cluster`: everything goes, the control plane follows. `wish`: some stages are no longer wanted. */
+  readonly cause: 'cluster' | 'wish'
+  readonly startedAt: string
+  readonly unreachableSince: string | undefined
+  /** Steps that have ended, those of earlier turns and those found to have nothing to do. */
+  readonly ended: readonly TeardownStep[]
+  readonly current: { readonly sight: StepSight | undefined; readonly step: Step; readonly startedAt: string } | undefined
+  readonly isWorkloadOpen: boolean
+  readonly isWorkloadAbsent: boolean
+  /** Instances found by tag; only looked up when Karpenter or the workload API is dead. */
+  readonly instances: readonly string[] | undefined
+  readonly mayTerminate: boolean
+  readonly leftovers: readonly string[]
+  /** Nothing was ever delivered. */
+  readonly isEmpty: boolean
+}
+
+export type TeardownAction =
+  | { readonly do: 'delete'; readonly things: readonly Thing[]; readonly where: 'home' | 'workload'; readonly foreground?: boolean }
+  | { readonly do: 'strip-finalizers'; readonly things: readonly Thing[]; readonly finalizers: readonly string[] }
+  | { readonly do: 'terminate'; readonly instances: readonly string[] }
+  | { readonly do: 'close-gate'; readonly stage: string }

@@ -1,0 +1,149 @@
+// Decides the next step of taking add-ons away. Pure. Every step is bounded: it ends done, skipped, or given up with a
+// record of what was left, and the teardown as a whole always ends.
+import type { TeardownStatus, TeardownStep } from '#api'
+import { toTimestamp } from '#lib'
+import { act, type Decision, done, waiting } from '#runtime'
+import type { StepSight, TeardownAction, TeardownSeen, Thing } from './teardown-seen.ts'
+
+/** How long a silent workload API is waited for before the sweep by tag takes the place of the steps. */
+export const UNREACHABLE_LIMIT_MS = 180_000
+/** How long deletions may wait for a controller that is not running. */
+const DEAD_CONTROLLER_MS = 60_000
+const KARPENTER_FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
+const FLUX_FINALIZERS = ['finalizers.fluxcd.io']
+
+export interface TeardownJudgement {
+  readonly decision: Decision<TeardownAction>
+  readonly status: TeardownStatus
+  readonly isOver: boolean
+  readonly summary: string
+}
+
+export function judgeTeardown(seen: TeardownSeen, nowMs: number): TeardownJudgement {
+  if (seen.isEmpty) return over(seen, [], 'Nothing was installed')
+  const current = seen.current
+  if (!current) return over(seen, seen.ended, describeEnd(seen))
+  if (!seen.isWorkloadOpen && current.step.type !== 'sets' && current.step.type !== 'gate') return judgeSilence(seen, nowMs)
+  const { sight } = current
+  if (!sight) return running(seen, waiting('TearingDown', `Looking at ${current.step.name}`), `Looking at ${current.step.name}`)
+  return judgeStep(seen, sight, Date.parse(current.startedAt), nowMs)
+}
+
+/** The API does not answer. A missing kubeconfig never comes back; a silent API gets a few minutes. */
+function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
+  const since = seen.unreachableSince ?? toTimestamp(nowMs)
+  const leftMs = Date.parse(since) + UNREACHABLE_LIMIT_MS - nowMs
+  if (!seen.isWorkloadAbsent && leftMs > 0) {
+    const message = 'The workload API does not answer'
+    return { ...running(seen, waiting('WorkloadUnreachable', message, Math.min(15, Math.ceil(leftMs / 1000))), message), status: statusOf({ ...seen, unreachableSince: since }) }
+  }
+  const instances = seen.instances ?? []
+  if (instances.length > 0 && seen.mayTerminate) {
+    const message = `Terminating ${instances.length} instances found by tag`
+    return running(seen, act<TeardownAction>({ do: 'terminate', instances }), message)
+  }
+  const note = instances.length > 0 ? `; instances left: ${instances.join(', ')}` : ''
+  const message = `The workload API is gone${note}`
+  return next(seen, { state: 'Skipped', message, leftovers: instances.map((id) => `instance ${id}`), all: true }, nowMs)
+}
+
+function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowMs: number): TeardownJudgement {
+  const { step, left } = sight
+  if (step.type === 'gate') return running(seen, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
+  if (left.length === 0) return next(seen, { state: 'Done', message: 'Nothing left' }, nowMs)
+  if (sight.inUse.length > 0) {
+    const message = `Still used by ${sight.inUse.join(', ')}`
+    if (seen.cause === 'cluster') return next(seen, { state: 'Skipped', message: `${message}; it goes with the cluster` }, nowMs)
+    return running(seen, waiting('StillInUse', message, 60), message)
+  }
+  const waitedMs = nowMs - startedMs
+  const undeleted = left.filter((thing) => !thing.isDeleting)
+  const message = `${describeThings(left)} left`
+  if (step.type === 'node-pools' && undeleted.length === 0) return next(seen, { state: 'Done', message: `${left.length} deleted` }, nowMs)
+  if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= step.timeoutMs / 2)) {
+    const where = step.type === 'sets' ? 'home' : 'workload'
+    const foreground = step.type === 'node-pools' ? { foreground: true } : {}
+    return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
+  }
+  if (sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS) return judgeDead(seen, sight, message, nowMs)
+  if (waitedMs >= step.timeoutMs) {
+    const text = `${message} after ${Math.round(step.timeoutMs / 1000)}s`
+    return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
+  }
+  const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : step.timeoutMs
+  return running(seen, waiting('TearingDown', message, Math.min(30, Math.max(1, Math.ceil((limit - waitedMs) / 1000)))), message)
+}
+
+/** Nobody will ever finish these deletions: machines are found by tag, then the finalizers are taken off. */
+function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs: number): TeardownJudgement {
+  const { step, left } = sight
+  const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
+  const held = left.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
+  const instances = step.type === 'node-claims' ? seen.instances : []
+  if (instances === undefined) return running(seen, waiting('TearingDown', `${message}; looking for instances by tag`, 5), message)
+  if (instances.length > 0 && seen.mayTerminate) {
+    return running(seen, act<TeardownAction>({ do: 'terminate', instances }), `Terminating ${instances.length} instances that a dead controller left`)
+  }
+  const leftovers = [...seen.leftovers, ...instances.map((id) => `instance ${id}`)]
+  const noted = { ...seen, leftovers: [...new Set(leftovers)] }
+  if (held.length > 0) {
+    const text = `${message}; the controller is not running, finalizers are taken off`
+    return running(noted, act<TeardownAction>({ do: 'strip-finalizers', things: held, finalizers }), text)
+  }
+  return next(noted, { state: 'GaveUp', message: `${message}; the controller is not running`, leftovers: left.map(describeThing) }, nowMs)
+}
+
+interface Ending {
+  readonly state: TeardownStep['state']
+  readonly message: string
+  readonly leftovers?: readonly string[]
+  /** Every step that is left ends the same way. */
+  readonly all?: boolean
+}
+
+function next(seen: TeardownSeen, ending: Ending, nowMs: number): TeardownJudgement {
+  const current = seen.current!
+  const at = toTimestamp(nowMs)
+  const name = ending.all ? 'workload' : current.step.name
+  const step: TeardownStep = { name, state: ending.state, message: ending.message, startedAt: current.startedAt, endedAt: at }
+  const ended = [...seen.ended.filter((one) => one.name !== name), step]
+  const leftovers = [...new Set([...seen.leftovers, ...(ending.leftovers ?? [])])]
+  const after = { ...seen, ended, leftovers }
+  if (ending.all) return over(after, ended, describeEnd(after))
+  const status = statusOf({ ...after, current: undefined })
+  return { decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 1), status, isOver: false, summary: ending.message }
+}
+
+function running(seen: TeardownSeen, decision: Decision<TeardownAction>, summary: string): TeardownJudgement {
+  return { decision, status: statusOf(seen, summary), isOver: false, summary }
+}
+
+function over(seen: TeardownSeen, ended: readonly TeardownStep[], summary: string): TeardownJudgement {
+  return { decision: done, status: statusOf({ ...seen, ended, current: undefined }), isOver: true, summary }
+}
+
+function statusOf(seen: TeardownSeen, message?: string): TeardownStatus {
+  const { current } = seen
+  const now: TeardownStep[] = current ? [{ name: current.step.name, state: 'Running', startedAt: current.startedAt, ...(message ? { message } : {}) }] : []
+  return {
+    startedAt: seen.startedAt,
+    ...(seen.unreachableSince ? { unreachableSince: seen.unreachableSince } : {}),
+    steps: [...seen.ended.filter((one) => one.name !== current?.step.name), ...now],
+    ...(seen.leftovers.length > 0 ? { leftovers: seen.leftovers } : {}),
+  }
+}
+
+function describeEnd({ ended, leftovers }: TeardownSeen): string {
+  const gaveUp = ended.filter((step) => step.state === 'GaveUp' || step.name === 'workload')
+  if (leftovers.length > 0) return `Given up with a record: ${leftovers.join(', ')}`
+  return gaveUp.length > 0 ? `Given up: ${gaveUp.map((step) => step.name).join(', ')}` : 'Everything was removed'
+}
+
+function describeThings(things: readonly Thing[]): string {
+  const names = things.map((thing) => thing.key.name).sort()
+  const shown = names.slice(0, 3).join(', ')
+  const kinds = [...new Set(things.map((thing) => thing.kind.kind))].join(', ')
+  return `${things.length} ${kinds} (${names.length > 3 ? `${shown}, …` : shown})`
+}
+
+const describeThing = (thing: Thing): string => `${thing.kind.kind} ${thing.key.namespace ? `${thing.key.namespace}/` : ''}${thing.key.name}`

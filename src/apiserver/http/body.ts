@@ -1,0 +1,51 @@
+// Reads a request body, bounded, and turns it into a value. JSON and YAML are read here; the wire format of Kubernetes'
+// own clients is handed to protobuf.ts.
+import type { IncomingMessage } from 'node:http'
+import { parseDocument } from 'yaml'
+import { messageOf } from '#lib'
+import { badRequest, StatusError } from '../status.ts'
+import { duplicateFields } from './duplicates.ts'
+
+export const MAX_BODY = 3 * 1024 * 1024
+
+export interface Body {
+  readonly value: unknown
+  /** Paths of fields that stood twice. */
+  readonly duplicates: readonly string[]
+}
+
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_BODY) {
+      throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY}`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+export function mediaTypeOf(request: IncomingMessage): string {
+  return (request.headers['content-type'] ?? 'application/json').split(';')[0]!.trim().toLowerCase()
+}
+
+export function parseBody(bytes: Buffer, mediaType: string): Body {
+  const text = bytes.toString('utf8')
+  if (mediaType === 'application/yaml' || mediaType.endsWith('+yaml')) return parseYaml(text)
+  try {
+    return { value: JSON.parse(text) as unknown, duplicates: duplicateFields(text) }
+  } catch (error) {
+    // Patches in particular may be YAML under a JSON name: Kubernetes reads both.
+    if (mediaType === 'application/apply-patch+yaml') return parseYaml(text)
+    throw badRequest(`error decoding the request body as JSON: ${messageOf(error)}`)
+  }
+}
+
+function parseYaml(text: string): Body {
+  const document = parseDocument(text, { uniqueKeys: false, version: '1.1', merge: true })
+  const [fault] = document.errors
+  if (fault) throw badRequest(`error decoding the request body as YAML: ${fault.message}`)
+  return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: [] }
+}

@@ -1,0 +1,275 @@
+// What `kubectl get` shows for built-in kinds: the columns people know, for the kinds people list.
+import type { TableColumn } from '../kinds/resource.ts'
+import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
+import { ageCell, ageColumn, column, humanAge } from './columns.ts'
+
+const number = { type: 'integer' } as const
+const wide = { priority: 1 } as const
+const at = (...path: readonly string[]) => (object: ApiObject) => valueAt(object, ...path) ?? 0
+const text = (...path: readonly string[]) => (object: ApiObject) => textAt(object, ...path)
+const or = (fallback: string, ...path: readonly string[]) => (object: ApiObject) => textAt(object, ...path) || fallback
+const count = (...path: readonly string[]) => (object: ApiObject) => Object.keys(recordAt(object, ...path)).length
+
+const containers = column('Containers', (object) => podNames(object, 'name'), wide)
+const images = column('Images', (object) => podNames(object, 'image'), wide)
+const selector = column('Selector', (object) => selectorText(recordAt(object, 'spec', 'selector')), wide)
+
+const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
+  '/Namespace': [column('Status', text('status', 'phase')), ageColumn],
+  '/Secret': [column('Type', text('type')), column('Data', count('data'), number), ageColumn],
+  '/ConfigMap': [
+    column('Data', (map) => Number(count('data')(map)) + Number(count('binaryData')(map)), number),
+    ageColumn,
+  ],
+  '/ServiceAccount': [column('Secrets', (account) => listAt(account, 'secrets').length, number), ageColumn],
+  '/Event': [
+    column('Last Seen', (event, now) => eventAge(event, now)),
+    column('Type', text('type')),
+    column('Reason', text('reason')),
+    column('Object', (event) => involved(event)),
+    column('Message', (event) => (textAt(event, 'message') || textAt(event, 'note')).trim()),
+  ],
+  '/Pod': [
+    column('Ready', (pod) => `${readyContainers(pod)}/${listAt(pod, 'spec', 'containers').length}`),
+    column('Status', podStatus),
+    column('Restarts', (pod) => `${restarts(pod)}`),
+    ageColumn,
+    column('IP', or('<none>', 'status', 'podIP'), wide),
+    column('Node', or('<none>', 'spec', 'nodeName'), wide),
+    column('Nominated Node', or('<none>', 'status', 'nominatedNodeName'), wide),
+    column('Readiness Gates', () => '<none>', wide),
+  ],
+  '/Node': [
+    column('Status', nodeStatus),
+    column('Roles', nodeRoles),
+    ageColumn,
+    column('Version', text('status', 'nodeInfo', 'kubeletVersion')),
+    column('Internal-IP', (node) => address(node, 'InternalIP'), wide),
+    column('External-IP', (node) => address(node, 'ExternalIP'), wide),
+    column('OS-Image', or('<unknown>', 'status', 'nodeInfo', 'osImage'), wide),
+    column('Kernel-Version', or('<unknown>', 'status', 'nodeInfo', 'kernelVersion'), wide),
+    column('Container-Runtime', or('<unknown>', 'status', 'nodeInfo', 'containerRuntimeVersion'), wide),
+  ],
+  '/Service': [
+    column('Type', text('spec', 'type')),
+    column('Cluster-IP', or('<none>', 'spec', 'clusterIP')),
+    column('External-IP', externalAddress),
+    column('Port(s)', servicePorts),
+    ageColumn,
+    column('Selector', (service) => labelsText(recordAt(service, 'spec', 'selector')), wide),
+  ],
+  '/PersistentVolumeClaim': [
+    column('Status', text('status', 'phase')),
+    column('Volume', text('spec', 'volumeName')),
+    column('Capacity', text('status', 'capacity', 'storage')),
+    column('Access Modes', (claim) => listAt(claim, 'status', 'accessModes').join(',')),
+    column('StorageClass', text('spec', 'storageClassName')),
+    ageColumn,
+  ],
+  'events.k8s.io/Event': [],
+  'coordination.k8s.io/Lease': [column('Holder', text('spec', 'holderIdentity')), ageColumn],
+  'apps/Deployment': [
+    column('Ready', (object) => `${at('status', 'readyReplicas')(object)}/${at('spec', 'replicas')(object)}`),
+    column('Up-to-date', at('status', 'updatedReplicas'), number),
+    column('Available', at('status', 'availableReplicas'), number),
+    ageColumn,
+    containers,
+    images,
+    selector,
+  ],
+  'apps/ReplicaSet': [
+    column('Desired', at('spec', 'replicas'), number),
+    column('Current', at('status', 'replicas'), number),
+    column('Ready', at('status', 'readyReplicas'), number),
+    ageColumn,
+    containers,
+    images,
+    selector,
+  ],
+  'apps/StatefulSet': [
+    column('Ready', (object) => `${at('status', 'readyReplicas')(object)}/${at('spec', 'replicas')(object)}`),
+    ageColumn,
+    containers,
+    images,
+  ],
+  'apps/DaemonSet': [
+    column('Desired', at('status', 'desiredNumberScheduled'), number),
+    column('Current', at('status', 'currentNumberScheduled'), number),
+    column('Ready', at('status', 'numberReady'), number),
+    column('Up-to-date', at('status', 'updatedNumberScheduled'), number),
+    column('Available', at('status', 'numberAvailable'), number),
+    column('Node Selector', (set) => labelsText(recordAt(set, 'spec', 'template', 'spec', 'nodeSelector'))),
+    ageColumn,
+    containers,
+    images,
+    selector,
+  ],
+  'batch/Job': [
+    column('Status', jobStatus),
+    column('Completions', (job) => `${at('status', 'succeeded')(job)}/${valueAt(job, 'spec', 'completions') ?? 1}`),
+    column('Duration', jobDuration),
+    ageColumn,
+    containers,
+    images,
+  ],
+  'batch/CronJob': [
+    column('Schedule', text('spec', 'schedule')),
+    column('Timezone', or('<none>', 'spec', 'timeZone')),
+    column('Suspend', (job) => (valueAt(job, 'spec', 'suspend') === true ? 'True' : 'False')),
+    column('Active', (job) => listAt(job, 'status', 'active').length, number),
+    column('Last Schedule', (job, now) => {
+      const last = textAt(job, 'status', 'lastScheduleTime')
+      return last === '' ? '<none>' : ageCell(last, now)
+    }),
+    ageColumn,
+  ],
+  'storage.k8s.io/StorageClass': [
+    column('Provisioner', text('provisioner')),
+    column('ReclaimPolicy', or('Delete', 'reclaimPolicy')),
+    column('VolumeBindingMode', or('Immediate', 'volumeBindingMode')),
+    column('AllowVolumeExpansion', (item) => item['allowVolumeExpansion'] === true),
+    ageColumn,
+  ],
+  'scheduling.k8s.io/PriorityClass': [
+    column('Value', at('value'), number),
+    column('Global-Default', (item) => item['globalDefault'] === true, { type: 'boolean' }),
+    ageColumn,
+  ],
+  'policy/PodDisruptionBudget': [
+    column('Min Available', or('N/A', 'spec', 'minAvailable')),
+    column('Max Unavailable', or('N/A', 'spec', 'maxUnavailable')),
+    column('Allowed Disruptions', at('status', 'disruptionsAllowed'), number),
+    ageColumn,
+  ],
+  'networking.k8s.io/NetworkPolicy': [
+    column('Pod-Selector', (policy) => selectorText(recordAt(policy, 'spec', 'podSelector'))),
+    ageColumn,
+  ],
+  'rbac.authorization.k8s.io/Role': [column('Created At', text('metadata', 'creationTimestamp'))],
+  'rbac.authorization.k8s.io/ClusterRole': [column('Created At', text('metadata', 'creationTimestamp'))],
+  'rbac.authorization.k8s.io/RoleBinding': [column('Role', roleName), ageColumn],
+  'rbac.authorization.k8s.io/ClusterRoleBinding': [column('Role', roleName), ageColumn],
+  'apiextensions.k8s.io/CustomResourceDefinition': [column('Created At', text('metadata', 'creationTimestamp'))],
+  'apiregistration.k8s.io/APIService': [
+    column('Service', () => 'Local'),
+    column('Available', () => 'True'),
+    ageColumn,
+  ],
+  'admissionregistration.k8s.io/ValidatingWebhookConfiguration': [
+    column('Webhooks', (item) => listAt(item, 'webhooks').length, number),
+    ageColumn,
+  ],
+  'admissionregistration.k8s.io/MutatingWebhookConfiguration': [
+    column('Webhooks', (item) => listAt(item, 'webhooks').length, number),
+    ageColumn,
+  ],
+}
+
+export function builtinColumns(group: string, kind: string): readonly TableColumn[] {
+  if (kind === 'Event') return COLUMNS['/Event']!
+  return COLUMNS[`${group}/${kind}`] ?? [ageColumn]
+}
+
+function conditionIs(object: ApiObject, type: string): string {
+  const conditions = listAt(object, 'status', 'conditions')
+  return textAt(conditions.find((condition) => valueAt(condition, 'type') === type), 'status')
+}
+
+function podNames(object: ApiObject, field: string): string {
+  return listAt(object, 'spec', 'template', 'spec', 'containers').map((item) => textAt(item, field)).join(',')
+}
+
+function readyContainers(pod: ApiObject): number {
+  return listAt(pod, 'status', 'containerStatuses').filter((item) => valueAt(item, 'ready') === true).length
+}
+
+function restarts(pod: ApiObject): number {
+  return listAt(pod, 'status', 'containerStatuses').reduce<number>((sum, item) => sum + Number(valueAt(item, 'restartCount') ?? 0), 0)
+}
+
+function podStatus(pod: ApiObject): string {
+  if (pod.metadata.deletionTimestamp) return 'Terminating'
+  const waiting = listAt(pod, 'status', 'containerStatuses').map((item) => textAt(item, 'state', 'waiting', 'reason')).find((reason) => reason !== '')
+  return waiting ?? (textAt(pod, 'status', 'reason') || textAt(pod, 'status', 'phase') || 'Unknown')
+}
+
+function nodeStatus(node: ApiObject): string {
+  const ready = conditionIs(node, 'Ready')
+  const state = ready === 'True' ? 'Ready' : ready === 'False' ? 'NotReady' : 'Unknown'
+  return valueAt(node, 'spec', 'unschedulable') === true ? `${state},SchedulingDisabled` : state
+}
+
+function nodeRoles(node: ApiObject): string {
+  const prefix = 'node-role.kubernetes.io/'
+  const roles = Object.keys(node.metadata.labels ?? {}).filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+  return roles.sort().join(',') || '<none>'
+}
+
+function address(node: ApiObject, type: string): string {
+  const found = listAt(node, 'status', 'addresses').find((item) => valueAt(item, 'type') === type)
+  return textAt(found, 'address') || '<none>'
+}
+
+function externalAddress(service: ApiObject): string {
+  const type = textAt(service, 'spec', 'type')
+  const given = listAt(service, 'spec', 'externalIPs').join(',')
+  if (type === 'ExternalName') return textAt(service, 'spec', 'externalName')
+  if (type !== 'LoadBalancer') return given || '<none>'
+  const balancers = listAt(service, 'status', 'loadBalancer', 'ingress').map((item) => textAt(item, 'ip') || textAt(item, 'hostname'))
+  return balancers.join(',') || '<pending>'
+}
+
+function servicePorts(service: ApiObject): string {
+  const ports = listAt(service, 'spec', 'ports').map((port) => {
+    const nodePort = textAt(port, 'nodePort')
+    const number = nodePort === '' ? textAt(port, 'port') : `${textAt(port, 'port')}:${nodePort}`
+    return `${number}/${textAt(port, 'protocol') || 'TCP'}`
+  })
+  return ports.join(',') || '<none>'
+}
+
+function labelsText(labels: Readonly<Record<string, unknown>>): string {
+  return Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(',') || '<none>'
+}
+
+function selectorText(selector: Readonly<Record<string, unknown>>): string {
+  const labels = Object.entries(recordAt(selector, 'matchLabels')).map(([key, value]) => `${key}=${value}`)
+  const rules = listAt(selector, 'matchExpressions').map((rule) => {
+    const operator = textAt(rule, 'operator')
+    const values = listAt(rule, 'values').join(',')
+    if (operator === 'Exists') return textAt(rule, 'key')
+    if (operator === 'DoesNotExist') return `!${textAt(rule, 'key')}`
+    return `${textAt(rule, 'key')} ${operator.toLowerCase()} (${values})`
+  })
+  return [...labels, ...rules].join(',') || '<none>'
+}
+
+function jobStatus(job: ApiObject): string {
+  if (conditionIs(job, 'Complete') === 'True') return 'Complete'
+  if (conditionIs(job, 'Failed') === 'True') return 'Failed'
+  if (job.metadata.deletionTimestamp) return 'Terminating'
+  return conditionIs(job, 'Suspended') === 'True' ? 'Suspended' : 'Running'
+}
+
+function jobDuration(job: ApiObject, now: number): string {
+  const start = textAt(job, 'status', 'startTime')
+  const end = textAt(job, 'status', 'completionTime')
+  if (start === '') return ''
+  return humanAge((end === '' ? now : Date.parse(end)) - Date.parse(start))
+}
+
+function roleName(binding: ApiObject): string {
+  return `${textAt(binding, 'roleRef', 'kind')}/${textAt(binding, 'roleRef', 'name')}`
+}
+
+function involved(event: ApiObject): string {
+  const about = recordAt(event, 'involvedObject')
+  const subject = Object.keys(about).length > 0 ? about : recordAt(event, 'regarding')
+  return `${textAt(subject, 'kind').toLowerCase()}/${textAt(subject, 'name')}`
+}
+
+function eventAge(event: ApiObject, now: number): string {
+  const series = textAt(event, 'series', 'lastObservedTime')
+  const last = series || textAt(event, 'lastTimestamp') || textAt(event, 'deprecatedLastTimestamp')
+  return ageCell(last || textAt(event, 'eventTime') || event.metadata.creationTimestamp, now)
+}

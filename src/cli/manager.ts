@@ -1,0 +1,120 @@
+// The controllers alone, against a management cluster.
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { CaptError } from '#lib'
+import { CONTROLLER_GROUPS, type ControllerGroup, startManager } from '../app.ts'
+import { type Command, EXIT, type Option } from './command.ts'
+import { CONFIG_OPTION, readSettings } from './settings.ts'
+import { addressOf } from './up.ts'
+
+const options = {
+  kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the management cluster; in-cluster otherwise.' },
+  context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
+  namespace: { type: 'string', value: 'NAME', about: 'Look at this namespace only; every namespace otherwise.' },
+  'watch-filter': {
+    type: 'string',
+    value: 'VALUE',
+    about: 'Only objects whose label cluster.x-k8s.io/watch-filter has this value.',
+  },
+  'enable-controller': {
+    type: 'string',
+    multiple: true,
+    value: CONTROLLER_GROUPS.join('|'),
+    about: 'Controllers to run; all of them otherwise.',
+  },
+  'leader-elect': { type: 'boolean', about: 'Work only while holding the Lease, so that several managers may run.' },
+  'leader-elect-namespace': {
+    type: 'string',
+    value: 'NAME',
+    about: 'Namespace of the Lease; $POD_NAMESPACE or capt-system otherwise.',
+  },
+  'health-probe-bind-address': {
+    type: 'string',
+    value: 'HOST:PORT',
+    about: 'Where /healthz and /readyz answer; 127.0.0.1:8081 otherwise, 0 for nowhere.',
+  },
+  'metrics-bind-address': {
+    type: 'string',
+    value: 'HOST:PORT',
+    about: 'Where /metrics answers over TLS; nowhere unless given.',
+  },
+  'work-dir': {
+    type: 'string',
+    value: 'DIR',
+    about: 'Folder for Terraform runs; a folder below the home folder otherwise.',
+  },
+  engine: {
+    type: 'string',
+    value: 'terraform|tofu|simulated',
+    about: 'What runs Terraform; what is on the PATH otherwise.',
+  },
+  'concurrent-runs': { type: 'string', value: 'NUMBER', about: 'Terraform runs at once; 8 otherwise.' },
+  'log-level': { type: 'string', value: 'LEVEL', about: 'debug, info, warn or error; info otherwise.' },
+  ...CONFIG_OPTION,
+} as const satisfies Record<string, Option>
+
+export const command: Command = {
+  name: 'manager',
+  summary: 'Run the controllers against a management cluster',
+  examples: [
+    { run: 'manager --kubeconfig mgmt.yaml', about: 'All controllers, from this machine' },
+    { run: 'manager --enable-controller infrastructure --leader-elect', about: 'Some of them, one of several' },
+  ],
+  options,
+  async run(args, io) {
+    const settings = await readSettings(options, args, io)
+    const text = (name: keyof typeof options) =>
+      typeof settings[name] === 'string' ? (settings[name] as string) : undefined
+    const address = (name: keyof typeof options, fallback: string | undefined) => {
+      const value = text(name) ?? fallback
+      return value === undefined || value === '0' ? undefined : addressOf(value)
+    }
+    const manager = await startManager({
+      kubeconfig: text('kubeconfig'),
+      context: text('context'),
+      namespace: text('namespace'),
+      watchFilter: text('watch-filter'),
+      controllers: groupsOf(settings['enable-controller']),
+      leaderElection:
+        settings['leader-elect'] === true
+          ? (text('leader-elect-namespace') ?? io.env['POD_NAMESPACE'] ?? 'capt-system')
+          : undefined,
+      health: address('health-probe-bind-address', '127.0.0.1:8081'),
+      metrics: address('metrics-bind-address', undefined),
+      workDir: text('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
+      engine: text('engine'),
+      concurrentRuns: countOf(text('concurrent-runs')),
+      logLevel: text('log-level') ?? 'info',
+      logTo: io.stderr,
+      clock: io.clock,
+      env: io.env,
+    })
+    try {
+      await manager.failed(io.signal)
+      return EXIT.fine
+    } finally {
+      await manager.stop()
+    }
+  },
+}
+
+function groupsOf(value: unknown): readonly ControllerGroup[] {
+  const words = Array.isArray(value) ? (value as readonly string[]).flatMap((word) => word.split(',')) : []
+  for (const word of words) {
+    if (!CONTROLLER_GROUPS.includes(word as ControllerGroup))
+      throw new CaptError('CAPT_USAGE', `There is no controller "${word}"`, {
+        hint: `one of: ${CONTROLLER_GROUPS.join(', ')}`,
+      })
+  }
+  return words.length === 0 ? CONTROLLER_GROUPS : (words as ControllerGroup[])
+}
+
+function countOf(text: string | undefined): number {
+  if (text === undefined) return 8
+  const count = Number(text)
+  if (!Number.isInteger(count) || count < 1)
+    throw new CaptError('CAPT_USAGE', `--concurrent-runs ${text} is not a count`, {
+      hint: 'write a number of at least 1',
+    })
+  return count
+}

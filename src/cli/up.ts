@@ -1,0 +1,78 @@
+// The embedded home: API server, controllers and a stand-in for core Cluster API, in one process.
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { CaptError } from '#lib'
+import { startHome } from '../app.ts'
+import { type Command, EXIT } from './command.ts'
+
+export const command: Command = {
+  name: 'up',
+  summary: 'Run an embedded control plane in one process, without a management cluster',
+  examples: [
+    { run: 'up --data ./home --kubeconfig ./home.kubeconfig', about: 'Start it; kubectl works with that kubeconfig' },
+    { run: 'up --data ./home -f examples/simulation.yaml', about: 'Start it and apply a manifest' },
+  ],
+  options: {
+    data: {
+      type: 'string',
+      value: 'DIR',
+      about: 'Folder for everything that must survive; made when missing, mode 0700.',
+    },
+    listen: { type: 'string', value: 'HOST:PORT', default: '127.0.0.1:0', about: 'Address to listen on.' },
+    kubeconfig: { type: 'string', value: 'FILE', about: 'Where to write the kubeconfig; DIR/kubeconfig otherwise.' },
+    filename: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      multiple: true,
+      about: 'Manifest to apply once it is ready.',
+    },
+    engine: {
+      type: 'string',
+      value: 'terraform|tofu|simulated',
+      about: 'What runs Terraform; what is on the PATH otherwise.',
+    },
+    'log-level': { type: 'string', value: 'LEVEL', default: 'info', about: 'debug, info, warn or error.' },
+  },
+  async run(args, io) {
+    const { data, listen, kubeconfig, engine } = args.values
+    if (typeof data !== 'string')
+      throw new CaptError('CAPT_USAGE', 'up needs --data', { hint: 'capt up --data ./home' })
+    const { host, port } = addressOf(String(listen))
+    const dataDir = resolve(io.cwd, data)
+    const home = await startHome({
+      dataDir,
+      host,
+      port,
+      ...(typeof engine === 'string' ? { engine } : {}),
+      logLevel: String(args.values['log-level']),
+      logTo: io.stderr,
+      clock: io.clock,
+      env: io.env,
+    })
+    try {
+      const file = resolve(io.cwd, typeof kubeconfig === 'string' ? kubeconfig : `${dataDir}/kubeconfig`)
+      writeFileSync(file, home.kubeconfig, { mode: 0o600 })
+      io.stdout.write(`capt is ready at ${home.url} (kubectl --kubeconfig ${file} get clusters -A)\n`)
+      const files = (args.values['filename'] as readonly string[] | undefined) ?? []
+      if (files.length > 0) {
+        const { applyFiles } = await import('./apply.ts')
+        await applyFiles(files, { objects: home.objects, namespace: 'default', io })
+      }
+      await home.failed(io.signal)
+      return EXIT.fine
+    } finally {
+      await home.stop()
+    }
+  },
+}
+
+export function addressOf(text: string): { host: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text)
+  const port = Number(match?.[3])
+  if (!match || port > 65_535)
+    throw new CaptError('CAPT_USAGE', `--listen ${text} is not an address`, {
+      hint: 'write HOST:PORT, for example 127.0.0.1:8443',
+    })
+  return { host: match[1] ?? (match[2] || '127.0.0.1'), port }
+}

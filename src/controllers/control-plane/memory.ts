@@ -1,0 +1,74 @@
+// What the control plane controller knows without asking: answers of AWS and of workload clusters, and whose kubeconfig
+// is being kept. All of it may be lost; it is found out again when it is needed.
+import { type Key, keyText } from '#api'
+import type { Clock } from '#lib'
+import { hashOf } from '#lib'
+import type { Identity } from '../cluster/apply.ts'
+import type { KubeconfigKeeper } from './keeper.ts'
+
+export type Answer =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'yes' }
+  | { readonly is: 'no'; readonly message: string; readonly hint: string; readonly retryAfterSeconds: number }
+
+export interface Recollection {
+  readonly isKept: boolean
+  readonly account: string
+  readonly spotRole: Answer
+  /** Whether the API server has answered. */
+  readonly reached: Answer
+}
+
+export interface Memory {
+  accountOf(namespace: string, region: string | undefined, identity: Identity | undefined): string
+  recall(key: Key, source: string, account: string): Recollection
+  noteSpotRole(account: string, fault?: { message: string; hint: string }): void
+  noteReached(key: Key, source: string, fault?: { message: string; hint: string }): void
+  forget(key: Key): void
+}
+
+const SPOT_RETRY_MS = 60_000
+const REACH_RETRY_MS = 10_000
+
+interface Note {
+  readonly fault: { readonly message: string; readonly hint: string } | undefined
+  readonly untilMs: number
+}
+
+export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
+  const spotRoles = new Map<string, Note>()
+  const reached = new Map<string, Note & { readonly source: string }>()
+
+  function toAnswer(note: Note | undefined): Answer {
+    if (!note) return { is: 'unknown' }
+    if (!note.fault) return { is: 'yes' }
+    const leftMs = note.untilMs - clock.monotonic()
+    if (leftMs <= 0) return { is: 'unknown' }
+    return { is: 'no', ...note.fault, retryAfterSeconds: Math.ceil(leftMs / 1000) }
+  }
+
+  return {
+    // A Secret belongs to a namespace; a role or the process's own identity is the same everywhere.
+    accountOf: (namespace, region, identity) =>
+      hashOf([identity?.secretRef ? namespace : null, region ?? null, identity ?? null]),
+    recall(key, source, account) {
+      const note = reached.get(keyText(key))
+      return {
+        isKept: keeper.isKept(key, source),
+        account,
+        spotRole: toAnswer(spotRoles.get(account)),
+        reached: toAnswer(note?.source === source ? note : undefined),
+      }
+    },
+    noteSpotRole(account, fault) {
+      spotRoles.set(account, { fault, untilMs: clock.monotonic() + SPOT_RETRY_MS })
+    },
+    noteReached(key, source, fault) {
+      reached.set(keyText(key), { source, fault, untilMs: clock.monotonic() + REACH_RETRY_MS })
+    },
+    forget(key) {
+      reached.delete(keyText(key))
+      keeper.forget(key)
+    },
+  }
+}

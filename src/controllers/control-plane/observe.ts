@@ -1,0 +1,128 @@
+// Reads all that a decision about a CAPTControlPlane needs, from caches and memory alone.
+import {
+  AddonDelivery,
+  CAPTCluster,
+  type CAPTControlPlane,
+  type ClusterFacts,
+  findCondition,
+  type KindRef,
+  keyOf,
+  kubeconfigSecretName,
+  type Secret,
+  SecretKind,
+  type UnknownObject,
+  WorkspaceTemplateApply,
+} from '#api'
+import type { Cache, Projected } from '#kube'
+import { hashOf } from '#lib'
+import { type ApplyFacts, type ApplyRequest, readApply } from '../cluster/apply.ts'
+import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../cluster/observe.ts'
+import type { Memory, Recollection } from './memory.ts'
+import { eksApplyName, eksRequest, identityOf, type Network, networkOf, regionOf } from './variables.ts'
+
+export interface Delivery {
+  readonly name: string
+  readonly tornDown: boolean
+  readonly message: string
+}
+
+export interface Worker {
+  readonly kind: KindRef
+  readonly name: string
+  readonly uid: string
+  readonly deleting: boolean
+}
+
+export interface Observed {
+  readonly object: Projected<CAPTControlPlane>
+  readonly cluster: ClusterFacts | undefined
+  readonly clusterName: string
+  /** Undefined when the Cluster's infrastructure is of another kind, or not there. */
+  readonly infra: Projected<CAPTCluster> | undefined
+  readonly network: Network
+  readonly region: string | undefined
+  /** Undefined as long as the region is unknown. */
+  readonly request: ApplyRequest | undefined
+  readonly apply: Projected<WorkspaceTemplateApply> | undefined
+  readonly facts: ApplyFacts
+  readonly kubeconfig: Projected<Secret> | undefined
+  /** Hash of what the Secrets should be made from. */
+  readonly source: string
+  readonly deliveries: readonly Delivery[]
+  readonly workers: readonly Worker[]
+  readonly memory: Recollection
+  readonly nowMs: number
+}
+
+export interface ObserveOptions {
+  readonly clusterKind: KindRef
+  /** Kinds that run nodes on the control plane and go before it. */
+  readonly workerKinds: readonly KindRef[]
+}
+
+export function observeControlPlane(
+  cache: Cache,
+  options: ObserveOptions,
+  memory: Memory,
+  object: Projected<CAPTControlPlane>,
+  nowMs: number,
+): Observed {
+  const namespace = object.metadata.namespace ?? ''
+  const clusterName = clusterNameOf(object)
+  const cluster = ownerClusterOf(cache, options.clusterKind, object)
+  const infra = infraOf(cache, cluster)
+  const network = networkOf(infra, clusterName)
+  const region = regionOf(object, network, cluster?.annotations)
+  const apply = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
+    namespace,
+    name: eksApplyName(object, clusterName),
+  })
+  const facts = readApply(apply)
+  const value = `${namespace}/${clusterName}`
+  const source = sourceOf(object, facts, region, network)
+  return {
+    object,
+    cluster,
+    clusterName,
+    infra,
+    network,
+    region,
+    request: region === undefined ? undefined : eksRequest(object, clusterName, network, region),
+    apply,
+    facts,
+    kubeconfig: cache.get<Secret>(SecretKind, { namespace, name: kubeconfigSecretName(clusterName) }),
+    source,
+    deliveries: cache.list<AddonDelivery>(AddonDelivery, { index: BY_CLUSTER, value }).map(toDelivery),
+    workers: options.workerKinds.flatMap((kind) =>
+      cache.list<UnknownObject>(kind, { index: BY_CLUSTER, value }).map(({ metadata }) => ({
+        kind,
+        name: metadata.name,
+        uid: metadata.uid ?? '',
+        deleting: metadata.deletionTimestamp !== undefined,
+      })),
+    ),
+    memory: memory.recall(keyOf(object), source, memory.accountOf(namespace, region, identityOf(object, network))),
+    nowMs,
+  }
+}
+
+function infraOf(cache: Cache, cluster: ClusterFacts | undefined): Projected<CAPTCluster> | undefined {
+  const ref = cluster?.infrastructureRef
+  if (ref?.kind !== CAPTCluster.kind || ref.group !== CAPTCluster.group) return undefined
+  return cache.get<CAPTCluster>(CAPTCluster, { namespace: cluster!.namespace, name: ref.name })
+}
+
+/** Everything that the Secrets are made from and that may change: a new run, another region, another identity. */
+function sourceOf(object: CAPTControlPlane, facts: ApplyFacts, region: string | undefined, network: Network): string {
+  const { revision, appliedAt, outputs } = facts
+  const identity = identityOf(object, network) ?? null
+  return hashOf([object.metadata.uid, revision ?? null, appliedAt ?? null, outputs, region ?? null, identity]).slice(
+    0,
+    32,
+  )
+}
+
+function toDelivery(delivery: AddonDelivery): Delivery {
+  const torn = findCondition(delivery.status?.conditions, 'TornDown')
+  return { name: delivery.metadata.name, tornDown: torn?.status === 'True', message: torn?.message ?? '' }
+}

@@ -1,0 +1,149 @@
+// Reads Terraform's JSON lines: what is planned, what is done, what went wrong. Pure; unknown types are ignored, a
+// line that is not JSON is somebody's chatter and is kept as text.
+import { isPlainObject } from '#lib'
+
+export interface PlanCounts {
+  readonly add: number
+  readonly change: number
+  readonly destroy: number
+  readonly replace: number
+}
+
+export interface Diagnostic {
+  readonly summary: string
+  readonly detail: string
+  readonly address: string
+  /** `main.tf:14`, when it is about text. */
+  readonly at: string
+}
+
+export type Message =
+  | { readonly is: 'planned'; readonly address: string; readonly action: string }
+  | { readonly is: 'started'; readonly address: string; readonly action: string; readonly text: string }
+  | { readonly is: 'finished'; readonly address: string; readonly action: string; readonly text: string }
+  | { readonly is: 'errored'; readonly address: string; readonly action: string; readonly text: string }
+  | { readonly is: 'diagnostic'; readonly level: 'error' | 'warning'; readonly diagnostic: Diagnostic }
+  | { readonly is: 'text'; readonly text: string }
+
+type Fields = Readonly<Record<string, unknown>>
+const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export function readMessage(line: string): Message | undefined {
+  if (line.trim() === '') return undefined
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(line)
+  } catch {
+    return { is: 'text', text: line }
+  }
+  const fields = fieldsOf(parsed)
+  const text = textOf(fields['@message'])
+  const hook = fieldsOf(fields['hook'])
+  const address = textOf(fieldsOf(hook['resource'])['addr'])
+  const action = textOf(hook['action'])
+  switch (fields['type']) {
+    case 'planned_change': {
+      const change = fieldsOf(fields['change'])
+      return {
+        is: 'planned',
+        address: textOf(fieldsOf(change['resource'])['addr']),
+        action: textOf(change['action']),
+      }
+    }
+    case 'apply_start':
+      return { is: 'started', address, action, text }
+    case 'apply_complete':
+      return { is: 'finished', address, action, text }
+    case 'apply_errored':
+      return { is: 'errored', address, action, text }
+    case 'diagnostic':
+      return readDiagnostic(fieldsOf(fields['diagnostic']))
+    default:
+      return text === '' ? undefined : { is: 'text', text }
+  }
+}
+
+function readDiagnostic(fields: Fields): Message {
+  const range = fieldsOf(fields['range'])
+  const file = textOf(range['filename'])
+  const line = fieldsOf(range['start'])['line']
+  return {
+    is: 'diagnostic',
+    level: fields['severity'] === 'error' ? 'error' : 'warning',
+    diagnostic: {
+      summary: textOf(fields['summary']),
+      detail: textOf(fields['detail']),
+      address: textOf(fields['address']),
+      at: file === '' ? '' : `${file}:${typeof line === 'number' ? line : 1}`,
+    },
+  }
+}
+
+/** What the stream of one run has said so far. Grows with the number of resources, not of lines. */
+export class Progress {
+  readonly #planned = new Map<string, string>()
+  readonly #inFlight = new Map<string, string>()
+  /** What was done to each address last. */
+  readonly #finished = new Map<string, string>()
+  readonly errors: Diagnostic[] = []
+  #steps = 0
+  #address = ''
+
+  add(message: Message): void {
+    switch (message.is) {
+      case 'planned':
+        if (message.action !== 'noop' && message.action !== 'read') this.#planned.set(message.address, message.action)
+        return
+      case 'started':
+        this.#address = message.address
+        this.#inFlight.set(message.address, message.action)
+        return
+      case 'finished':
+        this.#inFlight.delete(message.address)
+        this.#finished.set(message.address, message.action)
+        this.#steps++
+        return
+      case 'errored':
+        this.#inFlight.delete(message.address)
+        return
+      case 'diagnostic':
+        if (message.level === 'error' && this.errors.length < 20) this.errors.push(message.diagnostic)
+        return
+      default:
+    }
+  }
+
+  get counts(): PlanCounts {
+    const of = (action: string) => [...this.#planned.values()].filter((one) => one === action).length
+    return { add: of('create'), change: of('update'), destroy: of('delete'), replace: of('replace') }
+  }
+
+  get total(): number {
+    const { add, change, destroy, replace } = this.counts
+    return add + change + destroy + 2 * replace
+  }
+
+  get done(): number {
+    return this.#steps
+  }
+
+  /** `31 of 54`; empty as long as nothing is planned. */
+  get text(): string {
+    return this.total === 0 ? '' : `${Math.min(this.done, this.total)} of ${this.total}`
+  }
+
+  /** The resource that Terraform began last. */
+  get address(): string {
+    return this.#address
+  }
+
+  /** Addresses under way, and those said to be made: what a killed run may have left out of the state. */
+  get inFlight(): ReadonlyMap<string, string> {
+    return this.#inFlight
+  }
+
+  get finished(): ReadonlyMap<string, string> {
+    return this.#finished
+  }
+}

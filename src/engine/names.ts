@@ -1,0 +1,35 @@
+// Names of everything an engine keeps beside an apply. Readable, stable over a move to another cluster (no UID), and
+// never ending in a digit: Terraform's kubernetes backend reads a trailing number as the index of a chunk.
+import { MOVE_LABEL } from '#api'
+import { shortHash } from '#lib'
+import type { ObjectKey } from './workspace.ts'
+
+/** Keeps state, bundle, record and used credentials while they are needed, above all in a terminating namespace. */
+export const KEEP_FINALIZER = 'infrastructure.cluster.x-k8s.io/workspace-in-use'
+/** Value: the suffix of the workspace. On every object an engine keeps. */
+export const WORKSPACE_LABEL = 'capt.appthrust.com/workspace'
+/** What an object is for: record, bundle, state, backup, lock. */
+export const PART_LABEL = 'capt.appthrust.com/part'
+
+export type Part = 'record' | 'bundle' | 'state' | 'backup' | 'lock'
+
+const MAX_SUFFIX = 63
+
+/** `<name>-<hash>`, at most 63 characters, so that it is a label value and a `secret_suffix` too. */
+export function suffixOf({ namespace, name }: ObjectKey): string {
+  const readable = name.replaceAll('.', '-').slice(0, MAX_SUFFIX - 9)
+  return `${readable.replace(/-+$/, '')}-${shortHash(`${namespace}/${name}`)}`
+}
+
+export const recordName = (suffix: string): string => `capt-run-${suffix}`
+export const bundleName = (suffix: string, id: string, part: number): string => `capt-bundle-${suffix}-${id}-${part}`
+export const backupName = (suffix: string, serial: number, part: number): string =>
+  `capt-state-${suffix}-${serial}-${part}`
+export const stateName = (suffix: string, part = 0): string =>
+  part === 0 ? `tfstate-default-${suffix}` : `tfstate-default-${suffix}-part-${part}`
+export const leaseName = (suffix: string): string => `lock-${stateName(suffix)}`
+
+/** Labels of what we keep; the move label takes it along with `clusterctl move`. */
+export function labelsOf(suffix: string, part: Part): Readonly<Record<string, string>> {
+  return { [WORKSPACE_LABEL]: suffix, [PART_LABEL]: part, [MOVE_LABEL]: '' }
+}

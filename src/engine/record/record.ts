@@ -1,0 +1,144 @@
+// The run record: what is being run, by whom, since when, on which inputs. It is written before anything starts, it
+// survives every process, and it moves with the object. No secret is ever in it.
+import type { Json } from '#lib'
+import type { RunFault } from '../faults.ts'
+import type { PlanCounts } from '../messages.ts'
+import type { ProcessIdentity } from '../processes.ts'
+
+export type Verb = 'apply' | 'destroy'
+
+export type OpenPhase = 'Queued' | 'Starting' | 'Init' | 'Plan' | 'Apply' | 'Save'
+export type ClosedPhase = 'Succeeded' | 'Failed' | 'Cancelled' | 'Lost'
+export type RunPhase = OpenPhase | ClosedPhase
+
+export interface Run {
+  readonly id: string
+  readonly verb: Verb
+  /** Hash of the inputs. A destroy has that of the inputs it destroys. */
+  readonly hash: string
+  readonly attempt: number
+  readonly phase: RunPhase
+  readonly startedAt: string
+  readonly finishedAt?: string
+  /** The manager that wrote the record, until a runner has claimed it. */
+  readonly holder: ProcessIdentity
+  readonly runner?: ProcessIdentity
+  /** How often the run was taken up again after its runner died. */
+  readonly resumed: number
+  readonly folder: string
+  readonly timeoutSeconds: number
+  readonly plan?: PlanCounts
+  readonly progress?: string
+  readonly address?: string
+  readonly fault?: RunFault
+  /** Value of the retry annotation that asked for this run. */
+  readonly retryToken?: string
+  /** Changes when a Secret with credentials does; tells whether another attempt may fare better. */
+  readonly credentials?: string
+}
+
+export interface Suspect {
+  readonly address: string
+  readonly action: string
+  readonly run: string
+}
+
+export interface SavedState {
+  readonly serial: number
+  readonly lineage: string
+  readonly savedAt: string
+  readonly resources: number
+}
+
+export interface BundleRef {
+  readonly id: string
+  readonly parts: number
+  readonly bytes: number
+  /** Hash of the inputs it was made from. */
+  readonly hash: string
+  /** `terraform 1.11.4` */
+  readonly tool: string
+}
+
+export interface Applied {
+  readonly hash: string
+  readonly at: string
+  readonly runId: string
+  /** Outputs that are not sensitive, bounded. */
+  readonly outputs: Readonly<Record<string, Json>>
+  /** Names of outputs that were too large for the status. */
+  readonly omitted: readonly string[]
+}
+
+export interface PastRun {
+  readonly id: string
+  readonly verb: Verb
+  readonly phase: ClosedPhase
+  readonly attempt: number
+  readonly startedAt: string
+  readonly finishedAt: string
+  readonly message?: string
+}
+
+export interface RunRecord {
+  readonly version: 1
+  /** Stays the same for the life of the workspace; resources are tagged with it. */
+  readonly workspaceId: string
+  readonly run?: Run
+  readonly applied?: Applied
+  readonly state?: SavedState
+  readonly bundle?: BundleRef
+  /** Terraform keeps the state itself, in the backend that the template names. */
+  readonly backend?: string
+  readonly suspects: readonly Suspect[]
+  /** Secrets with credentials that carry our finalizer, `namespace/name`. */
+  readonly kept: readonly string[]
+  readonly history: readonly PastRun[]
+}
+
+export const HISTORY = 10
+const OPEN: ReadonlySet<RunPhase> = new Set(['Queued', 'Starting', 'Init', 'Plan', 'Apply', 'Save'])
+
+export function isOpen(run: Run | undefined): run is Run & { readonly phase: OpenPhase } {
+  return run !== undefined && OPEN.has(run.phase)
+}
+
+export function newRecord(workspaceId: string): RunRecord {
+  return { version: 1, workspaceId, suspects: [], kept: [], history: [] }
+}
+
+/** Undefined when the text is not one of our records. */
+export function parseRecord(text: string): RunRecord | undefined {
+  try {
+    const parsed = JSON.parse(text) as Partial<RunRecord> | null
+    if (parsed?.version !== 1 || typeof parsed.workspaceId !== 'string') return undefined
+    return { ...newRecord(parsed.workspaceId), ...parsed } as RunRecord
+  } catch {
+    return undefined
+  }
+}
+
+/** Ends the run and files it in the history, newest first. */
+export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: string, fault?: RunFault): RunRecord {
+  const { run } = record
+  if (!run) return record
+  const { progress: _progress, address: _address, ...rest } = run
+  const closed: Run = { ...rest, phase, finishedAt, ...(fault ? { fault } : {}) }
+  const past: PastRun = {
+    id: run.id,
+    verb: run.verb,
+    phase,
+    attempt: run.attempt,
+    startedAt: run.startedAt,
+    finishedAt,
+    ...(fault ? { message: fault.message } : {}),
+  }
+  return { ...record, run: closed, history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY) }
+}
+
+/** Adds without repeating an address. */
+export function addSuspects(record: RunRecord, found: readonly Suspect[]): RunRecord {
+  const known = new Set(record.suspects.map(({ address }) => address))
+  const fresh = found.filter(({ address }) => !known.has(address))
+  return fresh.length === 0 ? record : { ...record, suspects: [...record.suspects, ...fresh].slice(-100) }
+}

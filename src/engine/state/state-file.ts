@@ -1,0 +1,75 @@
+// What we need to know about a Terraform state (format version 4), and nothing more. Text that is empty, cut or of
+// another format is no state: Terraform truncates the file in place, so such text is seen and must never be saved.
+import { isPlainObject, type Json } from '#lib'
+
+export interface StateOutput {
+  readonly value: Json
+  readonly sensitive: boolean
+}
+
+export interface StateInfo {
+  readonly serial: number
+  readonly lineage: string
+  /** Addresses of managed resource instances, sorted. */
+  readonly addresses: readonly string[]
+  readonly outputs: Readonly<Record<string, StateOutput>>
+}
+
+export function readState(text: string): StateInfo | undefined {
+  if (!text.trimEnd().endsWith('}')) return undefined
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isPlainObject(parsed) || parsed['version'] !== 4) return undefined
+  const { serial, lineage, resources, outputs } = parsed
+  if (typeof serial !== 'number' || typeof lineage !== 'string' || lineage === '') return undefined
+  return {
+    serial,
+    lineage,
+    addresses: (Array.isArray(resources) ? resources : []).flatMap(addressesOf).sort(),
+    outputs: Object.fromEntries(
+      Object.entries(isPlainObject(outputs) ? outputs : {}).map(([name, output]) => {
+        const fields = isPlainObject(output) ? output : {}
+        return [name, { value: (fields['value'] ?? null) as Json, sensitive: fields['sensitive'] === true }]
+      }),
+    ),
+  }
+}
+
+function addressesOf(resource: unknown): readonly string[] {
+  if (!isPlainObject(resource) || resource['mode'] !== 'managed') return []
+  const { module, type, name, instances } = resource
+  const base = `${typeof module === 'string' ? `${module}.` : ''}${String(type)}.${String(name)}`
+  return (Array.isArray(instances) ? instances : []).map((instance) => {
+    const key = isPlainObject(instance) ? instance['index_key'] : undefined
+    if (typeof key === 'number') return `${base}[${key}]`
+    return typeof key === 'string' ? `${base}[${JSON.stringify(key)}]` : base
+  })
+}
+
+export type Choice =
+  | { readonly use: 'none' | 'folder' | 'saved' }
+  | { readonly use: 'conflict'; readonly message: string }
+
+/** The newest of what lies in the work folder and what is saved beside the object, by lineage and serial. */
+export function chooseState(folder: string | undefined, saved: string | undefined): Choice {
+  const inFolder = folder === undefined ? undefined : readState(folder)
+  const inSecret = saved === undefined ? undefined : readState(saved)
+  if (!inFolder && !inSecret) return { use: 'none' }
+  if (!inSecret) return { use: 'folder' }
+  if (!inFolder) return { use: 'saved' }
+  if (inFolder.lineage !== inSecret.lineage) {
+    if (inFolder.addresses.length === 0) return { use: 'saved' }
+    const message = `the work folder holds state of lineage ${inFolder.lineage} with ${inFolder.addresses.length} resources, the saved state is of lineage ${inSecret.lineage}`
+    return { use: 'conflict', message }
+  }
+  if (inFolder.serial !== inSecret.serial) return { use: inFolder.serial > inSecret.serial ? 'folder' : 'saved' }
+  if (folder === saved) return { use: 'saved' }
+  return {
+    use: 'conflict',
+    message: `two different states have lineage ${inSecret.lineage} and serial ${inSecret.serial}: one in the work folder, one saved`,
+  }
+}

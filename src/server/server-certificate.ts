@@ -1,0 +1,50 @@
+// Where a TLS server gets its certificate: files that somebody mounts and replaces while we run, or one we make
+// ourselves and renew before it ends.
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { CaptError, type Clock, createAuthority, issueCertificate, type KeyedCertificate, messageOf } from '#lib'
+
+/** Undefined as long as there is nothing new since the last call. The first call always gives a certificate or throws. */
+export type CertificateSource = () => KeyedCertificate | undefined
+
+const SELF_SIGNED_DAYS = 365
+const RENEW_BEFORE_MS = 30 * 86_400_000
+
+export function selfSigned(names: readonly string[], ips: readonly string[], clock: Clock): CertificateSource {
+  let validTo = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = clock.now()
+    if (validTo - now > RENEW_BEFORE_MS) return undefined
+    const authority = createAuthority({ now, days: SELF_SIGNED_DAYS })
+    const leaf = issueCertificate(authority, { names, ips, days: SELF_SIGNED_DAYS, now })
+    validTo = new Date(new X509Certificate(leaf.certificate).validTo).getTime()
+    return { certificate: leaf.certificate + authority.certificate, key: leaf.key }
+  }
+}
+
+/** Files that are half replaced (a key that does not fit) are not taken; the next call looks again. */
+export function fromFiles(certificateFile: string, keyFile: string): CertificateSource {
+  let last: string | undefined
+  return () => {
+    try {
+      const certificate = readFileSync(certificateFile, 'utf8')
+      const key = readFileSync(keyFile, 'utf8')
+      if (certificate + key === last) return undefined
+      assertPair(certificate, key)
+      last = certificate + key
+      return { certificate, key }
+    } catch (cause) {
+      if (last !== undefined) return undefined
+      throw new CaptError('CAPT_CERTIFICATE_UNREADABLE', `Cannot use ${certificateFile}: ${messageOf(cause)}`, {
+        cause,
+        hint: 'Mount a PEM certificate and its unencrypted private key, or leave both out for a self-signed one',
+      })
+    }
+  }
+}
+
+function assertPair(certificate: string, key: string): void {
+  if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) {
+    throw new Error('the private key belongs to another certificate')
+  }
+}

@@ -1,0 +1,157 @@
+// The story of a cluster as moments: each is a fact that became true, said once, with its evidence.
+import {
+  type AddonDelivery,
+  type AnyObject,
+  type CAPTCluster,
+  type CAPTControlPlane,
+  readCluster,
+  type WorkspaceTemplateApply,
+} from '#api'
+import { conditionOf } from './branch.ts'
+import type { ClusterObjects } from './cluster-tree.ts'
+
+export interface Moment {
+  /** Stable: the same fact is the same moment. */
+  readonly id: string
+  readonly subject: string
+  readonly word: string
+  readonly evidence: string
+}
+
+export function momentsOf(objects: ClusterObjects): readonly Moment[] {
+  const { infrastructure, controlPlane, applies, deliveries, cluster } = objects
+  return [
+    ...(infrastructure ? networkMoments(infrastructure, applies) : []),
+    ...(controlPlane ? controlPlaneMoments(controlPlane, applies) : []),
+    ...deliveries.flatMap((delivery) => deliveryMoments(delivery, cluster)),
+  ]
+}
+
+/** The Terraform run that is under way now, for a progress bar. */
+export function runningApply(
+  objects: ClusterObjects,
+): { subject: string; verb: string; done: number; of: number; address: string } | undefined {
+  const apply = objects.applies.find(({ status }) => status?.phase === 'Running')
+  if (!apply) return undefined
+  const owner = apply.metadata.ownerReferences?.[0]?.kind
+  const [, done = '0', of = '0'] = /^(\d+) of (\d+)/.exec(apply.status?.run?.progress ?? '') ?? []
+  return {
+    subject: owner === 'CAPTControlPlane' ? 'control plane' : owner === 'CAPTCluster' ? 'VPC' : apply.metadata.name,
+    verb: `terraform ${apply.status?.run?.verb ?? 'apply'}`,
+    done: Number(done),
+    of: Number(of),
+    address: apply.status?.run?.address ?? apply.status?.run?.phase?.toLowerCase() ?? '',
+  }
+}
+
+function networkMoments(infrastructure: CAPTCluster, applies: readonly WorkspaceTemplateApply[]): readonly Moment[] {
+  return [
+    ...appliedMoment('VPC', infrastructure, applies),
+    ...(infrastructure.status?.vpcId && infrastructure.status.ready
+      ? [{ id: 'vpc-ready', subject: 'VPC', word: 'ready', evidence: vpcEvidence(infrastructure) }]
+      : []),
+  ]
+}
+
+function vpcEvidence({ status, spec }: CAPTCluster): string {
+  const zones = status?.availabilityZones?.length
+  return [`${status?.vpcId} (${spec.existingVpcId ? 'existing' : 'created'})`, zones ? `${zones} zones` : '']
+    .filter(Boolean)
+    .join(', ')
+}
+
+function controlPlaneMoments(
+  controlPlane: CAPTControlPlane,
+  applies: readonly WorkspaceTemplateApply[],
+): readonly Moment[] {
+  const { status, spec } = controlPlane
+  const endpoint = spec.controlPlaneEndpoint
+    ? `${spec.controlPlaneEndpoint.host}:${spec.controlPlaneEndpoint.port}`
+    : ''
+  const expiry = status?.kubeconfig?.expiresAt
+  return [
+    ...appliedMoment('control plane', controlPlane, applies),
+    ...(status?.initialized
+      ? [
+          {
+            id: 'initialized',
+            subject: 'control plane',
+            word: 'initialized',
+            evidence: [endpoint, status.version].filter(Boolean).join('  '),
+          },
+        ]
+      : []),
+    ...(status?.secretsReady
+      ? [
+          {
+            id: 'kubeconfig',
+            subject: 'kubeconfig',
+            word: 'written',
+            evidence: expiry ? `token valid until ${expiry}` : 'Secrets are current',
+          },
+        ]
+      : []),
+  ]
+}
+
+function appliedMoment(
+  subject: string,
+  owner: AnyObject,
+  applies: readonly WorkspaceTemplateApply[],
+): readonly Moment[] {
+  const apply = applies.find(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid))
+  if (!apply?.status?.applied || conditionOf(apply, 'Ready')?.status !== 'True') return []
+  const resources = apply.status.state?.resources
+  return [
+    {
+      id: `applied-${subject}`,
+      subject,
+      word: 'terraform apply',
+      evidence: resources === undefined ? 'applied' : `${resources} of ${resources} resources`,
+    },
+  ]
+}
+
+function deliveryMoments(delivery: AddonDelivery, cluster: AnyObject): readonly Moment[] {
+  return (delivery.status?.stages ?? []).flatMap((stage) => {
+    const sets = stage.delivered?.resources ?? []
+    const gate = stage.gate
+    const opened = gate?.open && readCluster(cluster).labels[gate.label] !== undefined
+    return [
+      ...(opened
+        ? [
+            {
+              id: `gate-${stage.name}`,
+              subject: 'gate',
+              word: 'opened',
+              evidence: `${gate.label}=${readCluster(cluster).labels[gate.label]}`,
+            },
+          ]
+        : []),
+      ...(stage.delivered?.equal
+        ? [
+            {
+              id: `delivered-${stage.name}`,
+              subject: stage.name,
+              word: 'delivered',
+              evidence:
+                `${stage.wantedVersion ?? ''}  ${sets[0]?.set ?? ''}  ${shortSha(sets[0]?.ourHash)} = binding`.trim(),
+            },
+          ]
+        : []),
+      ...(stage.healthy?.status === 'True'
+        ? [
+            {
+              id: `healthy-${stage.name}`,
+              subject: stage.name,
+              word: 'healthy',
+              evidence: stage.healthy.evidence?.join(', ') ?? '',
+            },
+          ]
+        : []),
+    ]
+  })
+}
+
+const shortSha = (hash: string | undefined): string =>
+  hash ? `sha256:${hash.replace(/^sha256:/, '').slice(0, 4)}…` : ''
