@@ -65,10 +65,10 @@ function watch(shelf: Shelf, query: URLSearchParams, response: ServerResponse): 
   }
   response.writeHead(200, { 'content-type': 'application/json' })
   response.flushHeaders()
-  // What happened between the list and now is told first.
-  for (let i = 0; i < perKind; i++) {
-    if (shelf.versions[i]! > Number(query.get('resourceVersion'))) send(response, 'MODIFIED', textOf(shelf, i))
-  }
+  // What happened between the list and now is told first, in order.
+  const missed = [...shelf.versions.keys()].filter((i) => shelf.versions[i]! > Number(query.get('resourceVersion')))
+  missed.sort((a, b) => shelf.versions[a]! - shelf.versions[b]!)
+  for (const index of missed) send(response, 'MODIFIED', textOf(shelf, index))
   shelf.watchers.add(response)
   response.on('close', () => shelf.watchers.delete(response))
 }

@@ -1,2 +1,3 @@
 // The few AWS calls we make ourselves, behind one port.
+export { type AwsOptions, connectAws } from './adapter.ts'
 export * from './port.ts'

@@ -2,17 +2,8 @@
 // or joined into one inline policy under the limit for a role. The limit is checked here, not by AWS half way through an apply.
 import { CaptError } from '#lib'
 import { partitionOf } from './partitions.ts'
-import {
-  eksIntegration,
-  iamIntegration,
-  interruption,
-  nodeLifecycle,
-  type PolicyPart,
-  type PolicyScope,
-  resourceDiscovery,
-  type Statement,
-  zonalShift,
-} from './policy-statements.ts'
+import { eksIntegration, iamIntegration, interruption, resourceDiscovery, zonalShift } from './policy-integrations.ts'
+import { nodeLifecycle, type PolicyPart, type PolicyScope, type Statement } from './policy-statements.ts'
 import { isAtLeast } from './version.ts'
 
 /** Characters without whitespace. */

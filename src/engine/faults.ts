@@ -103,10 +103,16 @@ const CLASSES: readonly Class[] = [
   },
   {
     kind: 'user',
+    code: 'CAPT_TF_EXISTS',
+    hint: 'it exists outside this state: import it or remove it, then: capt retry',
+    matches: /\w*AlreadyExists\b|already exists/i,
+  },
+  {
+    kind: 'user',
     code: 'CAPT_TF_INVALID',
     hint: 'correct the template or its variables; a change starts the next run',
     matches:
-      /InvalidParameter|ValidationE(?:rror|xception)|MalformedPolicyDocument|BadRequest|InvalidRequest|StatusCode: 400|AlreadyExists|EntityAlreadyExists|Unsupported (?:argument|block|attribute)|Invalid value|Invalid reference|is required/i,
+      /InvalidParameter|ValidationE(?:rror|xception)|MalformedPolicyDocument|BadRequest|InvalidRequest|StatusCode: 400|Unsupported (?:argument|block|attribute)|Invalid value|Invalid reference|is required/i,
   },
 ]
 
@@ -135,11 +141,11 @@ export function needsPerson(kind: FaultKind): boolean {
 function classOf(error: Diagnostic, stage: Stage): Omit<Class, 'matches'> {
   const text = `${error.summary}\n${error.detail}`
   const found = CLASSES.find(({ matches }) => matches.test(text))
-  if (found && !(found.kind === 'user' && stage === 'apply' && /AlreadyExists/.test(text))) return found
+  if (found) return found
   if (stage === 'init' || stage === 'plan') {
     return { kind: 'user', code: 'CAPT_TF_INVALID', hint: 'correct the template or its variables; a change starts the next run' }
   }
-  return found ?? { kind: 'internal', code: 'CAPT_TF_FAILED', hint: 'capt logs shows the whole output' }
+  return { kind: 'internal', code: 'CAPT_TF_FAILED', hint: 'capt logs shows the whole output' }
 }
 
 function sentence({ summary, detail, at }: Diagnostic): string {

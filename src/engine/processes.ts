@@ -9,6 +9,8 @@ export interface ProcessIdentity {
   /** Start time in the system's own units: the same pid with another start time is another process. */
   readonly start: string
   readonly host: string
+  /** Tells machines of the same name apart. */
+  readonly machine: string
   /** Changes with every boot: a process of an earlier boot is gone. */
   readonly boot: string
   /** Pid namespace: pids of another container cannot be looked up. */
@@ -28,7 +30,7 @@ export function ownIdentity(): ProcessIdentity {
 
 export function livenessOf(who: ProcessIdentity): Liveness {
   const here = place()
-  if (who.host !== here.host) return 'unknown'
+  if (who.host !== here.host || who.machine !== here.machine) return 'unknown'
   if (who.boot !== here.boot) return 'dead'
   if (who.space !== here.space) return 'unknown'
   return startOf(who.pid) === who.start ? 'alive' : 'dead'
@@ -67,11 +69,11 @@ function hasLivingMember(group: number): boolean {
   })
 }
 
-/** Processes whose environment says that they belong to this run; only on Linux, and only our own user's. */
-export function findByEnvironment(entry: string): readonly ProcessIdentity[] {
+/** Leaders of process groups that carry this entry in their environment; only on Linux, and only our own user's. */
+export function findLeaders(entry: string): readonly ProcessIdentity[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
+    if (!/^\d+$/.test(name) || statOf(Number(name))?.[2] !== name) return []
     try {
       if (!readFileSync(`/proc/${name}/environ`, 'latin1').split('\0').includes(entry)) return []
     } catch {
@@ -106,7 +108,7 @@ function startOf(pid: number): string | undefined {
 
 let known: Omit<ProcessIdentity, 'pid' | 'start'> | undefined
 function place(): Omit<ProcessIdentity, 'pid' | 'start'> {
-  known ??= { host: hostname(), boot: bootId(), space: pidSpace() }
+  known ??= { host: hostname(), machine: machineId(), boot: bootId(), space: pidSpace() }
   return known
 }
 
@@ -114,6 +116,14 @@ function bootId(): string {
   try {
     if (process.platform === 'linux') return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     return execFileSync('sysctl', ['-n', 'kern.boottime'], { encoding: 'utf8', stdio: 'pipe' }).trim()
+  } catch {
+    return ''
+  }
+}
+
+function machineId(): string {
+  try {
+    return readFileSync('/etc/machine-id', 'utf8').trim()
   } catch {
     return ''
   }

@@ -34,14 +34,18 @@ export function readImages(spec: Fields, alias: string | undefined, note: Note, 
     )
     return { amiSelectorTerms: [] }
   }
-  return { amiSelectorTerms: [{ alias: fits(alias, family) ? alias : aliasOf(family, Boolean(spec['userData']), note) }] }
+  return {
+    amiSelectorTerms: [{ alias: fits(alias, family) ? alias : aliasOf(family, Boolean(spec['userData']), note) }],
+  }
 }
 
 /** The chosen alias is for classes of its own family; a Bottlerocket class keeps Bottlerocket. */
 function fits(alias: string | undefined, family: string | undefined): alias is string {
   if (alias === undefined) return false
   const chosen = alias.split('@')[0]
-  return family === undefined || family === 'AL2' ? chosen === 'al2' || chosen === 'al2023' : chosen === family.toLowerCase()
+  return family === undefined || family === 'AL2'
+    ? chosen === 'al2' || chosen === 'al2023'
+    : chosen === family.toLowerCase()
 }
 
 function aliasOf(family: string | undefined, hasUserData: boolean, note: Note): string {

@@ -4,7 +4,7 @@ import type { NodePoolObject } from '#catalog'
 import { isPlainObject } from '#lib'
 import type { Fields } from './fields.ts'
 import type { Note } from './finding.ts'
-import { contradictingKeys, fixInstanceType, readRequirements } from './requirements.ts'
+import { contradictingKeys, type Requirement, wrongInstanceTypes } from './requirements.ts'
 import { PLACEHOLDER } from './variables.ts'
 
 const IDS = {
@@ -49,17 +49,13 @@ function lintPool(spec: Fields, note: Note): void {
   const template = isPlainObject(spec['template']) ? spec['template'] : {}
   const inner = isPlainObject(template['spec']) ? template['spec'] : {}
   const path = 'spec.template.spec.requirements'
-  const silent: Note = () => undefined
-  const requirements = readRequirements(list(inner['requirements']), silent, path)
-  for (const [i, item] of list(inner['requirements']).entries()) {
-    const [requirement] = readRequirements([item], silent, path)
-    // Asked on the object as it stands: what the converter could fix is already fixed here.
-    if (requirement && item['key'] === 'node.kubernetes.io/instance-type')
-      fixInstanceType(
-        { ...requirement, key: item['key'] },
-        (_level, code, _at, message, hint) => note('refused', code, `${path}[${i}]`, message, hint),
-        path,
-      )
+  const requirements = list(inner['requirements']).map(asRequirement)
+  for (const [i, requirement] of requirements.entries()) {
+    const wrong = wrongInstanceTypes(requirement)
+    if (wrong.length === 0) continue
+    const message = `${wrong.join(', ')} can never be an instance type, so nothing would match`
+    const hint = 'use karpenter.k8s.aws/instance-category or instance-family, or types like m5.large'
+    note('refused', 'CAPT_CONVERT_INSTANCE_TYPE', `${path}[${i}]`, message, hint)
   }
   for (const key of contradictingKeys(requirements))
     note(
@@ -78,5 +74,11 @@ function lintPool(spec: Fields, note: Note): void {
       'move it to EC2NodeClass spec.kubelet',
     )
 }
+
+const asRequirement = (item: Fields): Requirement => ({
+  key: String(item['key']),
+  operator: String(item['operator']),
+  ...(Array.isArray(item['values']) ? { values: item['values'].map(String) } : {}),
+})
 
 const list = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.filter(isPlainObject) : [])

@@ -1,7 +1,7 @@
 // Reads Kubernetes manifests from text: YAML or JSON, many documents, Lists unwrapped. Anything that is not a manifest is
 // refused with its place, because a converter that guesses writes files nobody asked for.
-import { isAlias, LineCounter, parseAllDocuments, visit } from 'yaml'
-import { CaptError, isPlainObject } from '#lib'
+import { type Document, LineCounter, parseAllDocuments } from 'yaml'
+import { CaptError, isPlainObject, messageOf } from '#lib'
 
 export interface Manifest {
   readonly apiVersion: string
@@ -28,14 +28,17 @@ export function readManifests(source: Source): Manifest[] {
     const at = `${source.name}, line ${lines.linePos(document.contents?.range?.[0] ?? document.range?.[0] ?? 0).line}`
     const [fault] = document.errors
     if (fault) throw invalid(fault.message.split('\n')[0]!, `${source.name}, line ${lines.linePos(fault.pos[0]).line}`)
-    let aliases = 0
-    visit(document, (_key, node) => {
-      if (isAlias(node)) aliases++
-    })
-    if (aliases > MAX_ALIASES) throw invalid('too many aliases', at)
-    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES })
+    const value = toValue(document, at)
     return value === null || value === undefined ? [] : unwrap(value, at)
   })
+}
+
+function toValue(document: Document.Parsed, at: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    throw invalid(messageOf(error), at)
+  }
 }
 
 function unwrap(value: unknown, at: string): Manifest[] {

@@ -70,10 +70,15 @@ function readOne(item: Fields, note: Note, at: string): Requirement | undefined 
 
 const INSTANCE_TYPE = /^[a-z][a-z0-9-]*\.[a-z0-9-]+$/
 
+/** Values of an instance-type requirement that no instance type can have. */
+export function wrongInstanceTypes({ key, operator, values = [] }: Requirement): string[] {
+  if (key !== TYPE || !['In', 'NotIn'].includes(operator)) return []
+  return values.filter((value) => !INSTANCE_TYPE.test(value))
+}
+
 /** `instance-type In [c, t, m]` passes every check and matches nothing: those are categories, or families. */
-export function fixInstanceType(requirement: Requirement, note: Note, at: string): Requirement {
-  if (requirement.key !== TYPE || !['In', 'NotIn'].includes(requirement.operator)) return requirement
-  const wrong = (requirement.values ?? []).filter((value) => !INSTANCE_TYPE.test(value))
+function fixInstanceType(requirement: Requirement, note: Note, at: string): Requirement {
+  const wrong = wrongInstanceTypes(requirement)
   if (wrong.length === 0) return requirement
   const all = wrong.length === requirement.values?.length
   const hint = 'instance types look like m5.large'

@@ -153,17 +153,30 @@ export function objectsContract(name: string, open: () => Promise<Opened>): void
         const made = await objects.create<Widget>(WidgetKind, { ...aWidget(namespace), status: { phase: 'Lie' } })
         assert.equal(made.status, undefined)
         assert.equal(made.metadata.generation, 1)
-        const told = await objects.patch<Widget>(WidgetKind, key, merge({ status: { phase: 'Up' }, spec: { size: 9 } }), {
-          subresource: 'status',
-        })
+        const told = await objects.patch<Widget>(
+          WidgetKind,
+          key,
+          merge({ status: { phase: 'Up' }, spec: { size: 9 } }),
+          {
+            subresource: 'status',
+          },
+        )
         assert.deepEqual([told.status, told.spec?.size, told.metadata.generation], [{ phase: 'Up' }, 1, 1])
-        const grown = await objects.patch<Widget>(WidgetKind, key, merge({ spec: { size: 2 }, status: { phase: 'No' } }))
+        const grown = await objects.patch<Widget>(
+          WidgetKind,
+          key,
+          merge({ spec: { size: 2 }, status: { phase: 'No' } }),
+        )
         assert.deepEqual([grown.status, grown.spec?.size, grown.metadata.generation], [{ phase: 'Up' }, 2, 2])
         const labelled = await objects.patch<Widget>(WidgetKind, key, merge({ metadata: { labels: { a: 'b' } } }))
         assert.equal(labelled.metadata.generation, 2)
-        const replaced = await objects.replace<Widget>(WidgetKind, { ...labelled, status: { phase: 'Down' } }, {
-          subresource: 'status',
-        })
+        const replaced = await objects.replace<Widget>(
+          WidgetKind,
+          { ...labelled, status: { phase: 'Down' } },
+          {
+            subresource: 'status',
+          },
+        )
         assert.deepEqual([replaced.status, replaced.metadata.generation], [{ phase: 'Down' }, 2])
       }))
 
@@ -174,7 +187,11 @@ export function objectsContract(name: string, open: () => Promise<Opened>): void
         await assert.rejects(objects.replace(ConfigMapKind, { ...first, data: {} }), refusedBecause('Conflict'))
         const { resourceVersion: stale } = first.metadata
         const patch = (resourceVersion?: string) =>
-          objects.patch<ConfigMap>(ConfigMapKind, keyOf(first), merge({ metadata: { resourceVersion }, data: { b: '3' } }))
+          objects.patch<ConfigMap>(
+            ConfigMapKind,
+            keyOf(first),
+            merge({ metadata: { resourceVersion }, data: { b: '3' } }),
+          )
         await assert.rejects(patch(stale), refusedBecause('Conflict'))
         assert.deepEqual((await patch(second.metadata.resourceVersion)).data, { a: '2', b: '3' })
         const { resourceVersion: _version, ...metadata } = first.metadata
@@ -269,7 +286,10 @@ export function objectsContract(name: string, open: () => Promise<Opened>): void
         const even = await collect(objects.list(ConfigMapKind, { namespace, labelSelector: 'parity in (even)' }))
         assert.equal(even.length, 60)
         const one = await collect(objects.list(ConfigMapKind, { namespace, fieldSelector: 'metadata.name=item-007' }))
-        assert.deepEqual(one.map((item) => item.metadata.name), ['item-007'])
+        assert.deepEqual(
+          one.map((item) => item.metadata.name),
+          ['item-007'],
+        )
       }))
 
     const watching = async (
@@ -338,7 +358,10 @@ export function objectsContract(name: string, open: () => Promise<Opened>): void
           assert.deepEqual(names({ index: 'colour', value: 'red' }), ['child'])
           assert.deepEqual(names({ namespace }).sort(), ['child', 'owner'])
           await objects.patch(WidgetKind, { namespace, name: 'child' }, merge({ spec: { colour: 'blue' } }))
-          assert.deepEqual([names({ index: 'colour', value: 'red' }), names({ index: 'colour', value: 'blue' })], [[], ['child']])
+          assert.deepEqual(
+            [names({ index: 'colour', value: 'red' }), names({ index: 'colour', value: 'blue' })],
+            [[], ['child']],
+          )
           assert.throws(() => informers.list(WidgetKind, { index: 'nobody', value: 'x' }))
           assert.throws(() => informers.get(ConfigMapKind, { namespace, name: 'x' }))
         })

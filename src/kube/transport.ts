@@ -102,7 +102,8 @@ export function createTransport(
       request.signal?.throwIfAborted()
       try {
         const identity = await access.credentials.current()
-        const response = await exchange(request, identity, lines.of(identity)[use])
+        // All pooled connections may have died together, so the second try gets one of its own.
+        const response = await exchange(request, identity, lines.of(identity)[redialled ? 'single' : use])
         if (response.statusCode !== 401 || renewed || !(await access.credentials.renew())) return await read(response)
         renewed = true
         response.resume()

@@ -66,7 +66,10 @@ function fraction(schema: JsonSchema): fc.Arbitrary<number> {
 }
 
 /** ASCII mostly, and a few characters of two to four bytes. */
-const letter = fc.oneof({ arbitrary: fc.string({ minLength: 1, maxLength: 1 }), weight: 9 }, fc.constantFrom('é', '€', '😀', 'Ω'))
+const letter = fc.oneof(
+  { arbitrary: fc.string({ minLength: 1, maxLength: 1 }), weight: 9 },
+  fc.constantFrom('é', '€', '😀', 'Ω'),
+)
 
 function text(schema: JsonSchema): fc.Arbitrary<string> {
   const { minLength = 0, maxLength = Math.max(12, minLength), pattern, format } = schema
@@ -114,16 +117,27 @@ function object(schema: JsonSchema): fc.Arbitrary<Json> {
   if (additional !== undefined && additional !== false) {
     const value = additional === true ? (fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>) : fitting(additional)
     return fc
-      .dictionary(key, value, { minKeys: minProperties, maxKeys: Math.min(maxProperties, minProperties + 3), noNullPrototype: true })
+      .dictionary(key, value, {
+        minKeys: minProperties,
+        maxKeys: Math.min(maxProperties, minProperties + 3),
+        noNullPrototype: true,
+      })
       .filter(isSized)
   }
-  const fields = Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, fitting(field)]))
+  const fields = Object.fromEntries(
+    Object.entries(schema.properties ?? {}).map(([name, field]) => [name, fitting(field)]),
+  )
   const requiredKeys = (schema.required ?? []).filter((name) => Object.hasOwn(fields, name))
   const known = fc.record(fields, { requiredKeys, noNullPrototype: true })
   if (!schema['x-kubernetes-preserve-unknown-fields']) return known.filter(isSized)
-  const resource: Record<string, Json> = schema['x-kubernetes-embedded-resource'] ? { apiVersion: 'v1', kind: 'ConfigMap' } : {}
+  const resource: Record<string, Json> = schema['x-kubernetes-embedded-resource']
+    ? { apiVersion: 'v1', kind: 'ConfigMap' }
+    : {}
   return fc
-    .tuple(fc.dictionary(key, fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, { maxKeys: 2, noNullPrototype: true }), known)
+    .tuple(
+      fc.dictionary(key, fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, { maxKeys: 2, noNullPrototype: true }),
+      known,
+    )
     .map(([extra, own]): Json => ({ ...extra, ...resource, ...own }))
     .filter(isSized)
 }
@@ -142,7 +156,25 @@ export function damaged(schema: JsonSchema, maxDamages = 3): fc.Arbitrary<Json> 
     .map(([value, damages]) => damages.reduce(spoil, value))
 }
 
-const STRANGERS: readonly Json[] = [null, true, 0, -1, 7, 1.5, 1e19, '', 'x', 'Auto', ' ', 'é€😀', 'a'.repeat(70), [], ['x'], {}, { x: 1 }]
+const STRANGERS: readonly Json[] = [
+  null,
+  true,
+  0,
+  -1,
+  7,
+  1.5,
+  1e19,
+  '',
+  'x',
+  'Auto',
+  ' ',
+  'é€😀',
+  'a'.repeat(70),
+  [],
+  ['x'],
+  {},
+  { x: 1 },
+]
 
 /** Damages a value in one place. */
 export function spoil(root: Json, { place, kind }: Damage): Json {
@@ -157,7 +189,9 @@ export function spoil(root: Json, { place, kind }: Damage): Json {
     case 1:
       return replaceAt(root, spot, (value) => (isPlainObject(value) ? { ...(value as object), stranger: 1 } : value))
     case 2:
-      return replaceAt(root, spot, (value) => (Array.isArray(value) && value.length > 0 ? [...value, value[0] as Json] : value))
+      return replaceAt(root, spot, (value) =>
+        Array.isArray(value) && value.length > 0 ? [...value, value[0] as Json] : value,
+      )
     case 3:
       return replaceAt(root, spot, (value) => (typeof value === 'number' ? value * -1 - 1 : value))
     default:

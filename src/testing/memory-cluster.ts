@@ -2,7 +2,7 @@
 // Cached objects are frozen, so a controller that changes one fails its test.
 import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
 import { type Informers, isKubeError, KubeError, type KubeErrorReason, type Objects } from '#kube'
-import { createMemoryInformers } from './memory-informers.ts'
+import { createMemoryInformers, type MemoryInformers } from './memory-informers.ts'
 import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './memory-storage.ts'
 
 export type MemoryVerb = 'get' | 'list' | 'create' | 'replace' | 'patch' | 'apply' | 'delete'
@@ -22,10 +22,16 @@ export interface MemoryClusterOptions extends StorageOptions {
   readonly objects?: readonly (readonly [KindRef, AnyObject])[]
 }
 
-export interface MemoryCluster {
-  /** What the code under test uses. */
+export interface MemoryConnection {
   readonly objects: Objects
   readonly informers: Informers
+  close(): Promise<void>
+}
+
+/** Its own connection is what the code under test uses. */
+export interface MemoryCluster extends MemoryConnection {
+  /** One more client of the same server, with a cache of its own; same ledger, same faults. */
+  connect(): MemoryConnection & { readonly others: Objects }
   /** Somebody else's hands: not in the ledger, no planned faults, and the cache hears of it by the watch alone. */
   readonly others: Objects
   readonly storage: MemoryStorage
@@ -38,7 +44,6 @@ export interface MemoryCluster {
   flush(): void
   /** The next matching request fails; `carriedOut` does the work first and loses the answer. */
   failNext(verb: MemoryVerb | '*', kind: KindRef | '*', error: KubeErrorReason | Error, plan?: FaultPlan): void
-  close(): Promise<void>
 }
 
 export interface FaultPlan {
@@ -55,7 +60,7 @@ interface Fault extends FaultPlan {
 
 export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster {
   const storage = createMemoryStorage(options)
-  const informers = createMemoryInformers(storage, options.delivery ?? 'sync')
+  const caches: MemoryInformers[] = []
   const requests: MemoryRequest[] = []
   const faults: Fault[] = []
   for (const [kind, object] of options.objects ?? []) storage.seed(kind, object)
@@ -79,13 +84,17 @@ export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster
     return answer
   }
 
-  const plain = overStorage(storage, async (_verb, _kind, _key, work) => work())
-  const objects = overStorage(storage, ask, informers.written)
+  const others = overStorage(storage, async (_verb, _kind, _key, work) => work())
+  function open(): MemoryConnection {
+    const informers = createMemoryInformers(storage, options.delivery ?? 'sync')
+    caches.push(informers)
+    return { objects: overStorage(storage, ask, informers.written), informers, close: () => informers.stop() }
+  }
 
   return {
-    objects,
-    others: plain,
-    informers,
+    ...open(),
+    connect: () => ({ ...open(), others }),
+    others,
     storage,
     requests,
     get writes() {
@@ -93,13 +102,14 @@ export function memoryCluster(options: MemoryClusterOptions = {}): MemoryCluster
     },
     seed: (kind, object) => storage.seed(kind, object) as never,
     peek: (kind, key) => storage.get(kind, key) as never,
-    flush: () => informers.flush(),
+    flush() {
+      for (const informers of caches) informers.flush()
+    },
     failNext(verb, kind, error, plan = {}) {
       const thrown = typeof error === 'string' ? new KubeError(error, `planned fault: ${error}`) : error
       const of = kind === '*' ? '*' : groupKindOf(kind)
       faults.push({ ...plan, verb, kind: of, error: thrown, left: plan.times ?? 1 })
     },
-    close: () => informers.stop(),
   }
 }
 

@@ -28,7 +28,7 @@ export const AWKWARD: Readonly<Record<string, JsonSchema>> = {
       big: { type: 'integer', format: 'int64' },
       flag: { type: 'boolean', default: true },
       name: { type: 'string', minLength: 2, maxLength: 4 },
-      wide: { type: 'string', pattern: '\\p{L}{3}|^.{0,2}$' },
+      wide: { type: 'string', pattern: '[éΩ]{2}|^.{0,2}$' },
     },
     { required: ['region', 'count'] },
   ),

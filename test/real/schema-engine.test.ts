@@ -174,7 +174,7 @@ describe('the schema engine and a real API server', () => {
       const differences: string[] = []
       await inBatches(specs, async (_spec, i) => {
         const stored = (await server.call('GET', `${target.path}/old-${i}`)).body as Record<string, Json>
-        const spec = damages[i]!.reduce((value, [place, kind]) => spoil(value, { place, kind }), stored['spec'] ?? {})
+        const spec = damages[i]!.reduce<Json>((value, [place, kind]) => spoil(value, { place, kind }), stored['spec'] ?? {})
         const answer = await server.call('PUT', `${target.path}/old-${i}?dryRun=All&fieldValidation=Ignore`, { ...stored, spec })
         const theirs = verdictOf(answer)
         const engine = compileSchema(target.schema)
@@ -192,13 +192,14 @@ describe('the schema engine and a real API server', () => {
 
 /** The same structure without its restrictions, so that any object of the right types can be stored. */
 function loosen(schema: JsonSchema): JsonSchema {
-  const { type, nullable, properties, items, additionalProperties: additional } = schema
+  const { type, nullable, format, properties, items, additionalProperties: additional } = schema
   const kept = Object.entries(schema).filter(([key]) =>
     ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource', 'x-kubernetes-int-or-string'].includes(key),
   )
   return {
     ...(type === undefined ? {} : { type }),
     ...(nullable === undefined ? {} : { nullable }),
+    ...(format === undefined ? {} : { format }),
     ...(properties === undefined ? {} : { properties: Object.fromEntries(Object.entries(properties).map(([k, v]) => [k, loosen(v)])) }),
     ...(items === undefined ? {} : { items: loosen(items) }),
     ...(additional === undefined ? {} : { additionalProperties: typeof additional === 'object' ? loosen(additional) : additional }),

@@ -32,10 +32,19 @@ export class Correlation {
     return before === undefined ? undefined : new Correlation(value[index], before, items)
   }
 
-  /** Whether nothing changed here. */
+  /** Whether nothing changed here. What no schema speaks of, and items without a key, always count as changed. */
   get unchanged(): boolean {
-    this.#equal ??= jsonEqual(this.value, this.old)
+    this.#equal ??= this.#compare()
     return this.#equal
+  }
+
+  #compare(): boolean {
+    const { value, old } = this
+    if (Array.isArray(value) && this.#schema['x-kubernetes-list-type'] === 'map')
+      return Array.isArray(old) && value.length === old.length && value.every((_, i) => this.item(i)?.unchanged === true)
+    if (!isPlainObject(value) || !isPlainObject(old)) return jsonEqual(value, old)
+    const names = Object.keys(value)
+    return names.length === Object.keys(old).length && names.every((name) => this.field(name)?.unchanged === true)
   }
 }
 
@@ -44,9 +53,10 @@ function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 }
 
-/** The item of a map list that has the same keys as `wanted`. */
+/** The item of a map list that has the same keys as `wanted`; none when `wanted` lacks one. */
 export function findByKeys(schema: JsonSchema, list: readonly Json[], wanted: Json | undefined): Json | undefined {
   if (!isPlainObject(wanted)) return undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  if (keys.some((key) => !Object.hasOwn(wanted, key))) return undefined
   return list.find((item) => isPlainObject(item) && keys.every((key) => jsonEqual(item[key], wanted[key])))
 }

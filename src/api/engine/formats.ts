@@ -66,11 +66,35 @@ function isDateTime(text: string): boolean {
 }
 
 const GO_DURATION = /^[+-]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$/
-const DURATION_WORD = /^(ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/
+const UNITS: readonly (readonly [RegExp, bigint])[] = [
+  [/^(ns|nano.*)$/, 1n],
+  [/^(us|µs|μs|micro.*)$/, 1_000n],
+  [/^(ms|milli.*)$/, 1_000_000n],
+  [/^(s|sec.*)$/, 1_000_000_000n],
+  [/^(m|min.*)$/, 60_000_000_000n],
+  [/^(h|hr|hour.*)$/, 3_600_000_000_000n],
+  [/^(d|day.*)$/, 86_400_000_000_000n],
+  [/^(w|wk|week.*)$/, 604_800_000_000_000n],
+]
 
 function isDuration(text: string): boolean {
-  if (GO_DURATION.test(text)) return true
-  return [...text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)].some((match) => DURATION_WORD.test(match[2]!.toLowerCase()))
+  return durationNanos(text) !== undefined
+}
+
+/** Nanoseconds of `1h30m` or `2 days`; undefined when it is no duration. */
+export function durationNanos(text: string): bigint | undefined {
+  const isStrict = GO_DURATION.test(text)
+  const amount = isStrict ? /(\d+\.?\d*|\.\d+)([a-zµμ]+)/g : /(\d+)\s*([A-Za-zµ]+)/g
+  let [total, isKnown] = [0n, isStrict]
+  for (const [, number, word] of text.matchAll(amount)) {
+    const unit = UNITS.find(([name]) => name.test(word!.toLowerCase()))?.[1]
+    if (unit === undefined) continue
+    const [whole = '', fraction = ''] = number!.split('.')
+    total += BigInt(whole || '0') * unit
+    if (fraction !== '') total += (BigInt(fraction.slice(0, 18)) * unit) / 10n ** BigInt(Math.min(fraction.length, 18))
+    isKnown = true
+  }
+  return isKnown ? (text.startsWith('-') && isStrict ? -total : total) : undefined
 }
 
 function isIpv4Sloppy(text: string): boolean {
@@ -101,14 +125,13 @@ function isMac(text: string): boolean {
 /** An absolute URI or an absolute path, as HTTP requests carry it. */
 export function isRequestUri(text: string): boolean {
   if (text === '' || /[\u0000-\u001f\u007f]/.test(text)) return false
-  if (/%(?![0-9a-fA-F]{2})/.test(text)) return false
   if (text === '*') return true
+  const hasBadEscape = /%(?![0-9a-fA-F]{2})/.test(text.split('?')[0]!)
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)
-  if (!scheme) return text.startsWith('/') && (!text.startsWith('//') || isAuthority(authorityOf(text.slice(2))))
+  if (!scheme) return text.startsWith('/') && !hasBadEscape && (!text.startsWith('//') || isAuthority(authorityOf(text.slice(2))))
   const rest = text.slice(scheme[0].length)
-  if (rest === '') return true
   if (!rest.startsWith('/')) return true
-  return !rest.startsWith('//') || isAuthority(authorityOf(rest.slice(2)))
+  return !hasBadEscape && (!rest.startsWith('//') || isAuthority(authorityOf(rest.slice(2))))
 }
 
 function authorityOf(rest: string): string {

@@ -44,7 +44,7 @@ function checkNode(value: Json, schema: JsonSchema, path: string, pair: Correlat
     if (checkType(value, schema, path, found)) found.matches++
     found.matches++
   }
-  found.merge(checkJunctors(value, schema, path, pair))
+  found.merge(checkJunctors(value, schema, path))
   found.matches++
   if (typeof value === 'string') {
     checkString(value, schema, path, found)
@@ -120,10 +120,10 @@ function checkString(value: string, schema: JsonSchema, path: string, found: Fin
   const { minLength, maxLength, pattern } = schema
   const length = maxLength === undefined && minLength === undefined ? 0 : [...value].length
   if (maxLength !== undefined && length > maxLength)
-    return found.add(fault('TooLong', path, undefined, `may not be more than ${maxLength} bytes`))
-  if (minLength !== undefined && length < minLength)
-    return found.add(fault('Invalid', path, quote(value), `${path} in body should be at least ${minLength} chars long`))
-  if (pattern !== undefined && pattern !== '' && !matchesPattern(pattern, value))
+    found.add(fault('TooLong', path, undefined, `may not be more than ${maxLength} bytes`))
+  else if (minLength !== undefined && length < minLength)
+    found.add(fault('Invalid', path, quote(value), `${path} in body should be at least ${minLength} chars long`))
+  else if (pattern !== undefined && pattern !== '' && !matchesPattern(pattern, value))
     found.add(fault('Invalid', path, quote(value), `${path} in body should match '${pattern}'`))
 }
 
@@ -136,9 +136,12 @@ function checkNumber(value: number, schema: JsonSchema, path: string, found: Fin
   if (schema.multipleOf !== undefined) {
     const factor = bound(schema.multipleOf)
     const isMultiple = isInteger
-      ? factor !== 0 && value % factor === 0
+      ? value % factor === 0
       : isNearlyInteger(factor < 1 ? (1 / factor) * value : value / factor)
-    if (!isMultiple) refuse('a multiple of', factor)
+    if (factor <= 0) {
+      const text = formatNumber(factor)
+      found.add(fault('Invalid', path, text, `factor MultipleOf declared for ${path} must be positive: ${text}`))
+    } else if (!isMultiple) refuse('a multiple of', factor)
   }
   if (schema.minimum !== undefined) {
     const limit = bound(schema.minimum)
@@ -214,9 +217,10 @@ function pairOf(pair: Correlation | undefined, path: string, key: string): Corre
   return path === '' && (key === 'apiVersion' || key === 'kind') ? undefined : pair?.field(key)
 }
 
-function checkJunctors(value: Json, schema: JsonSchema, path: string, pair: Correlation | undefined): Findings {
+/** Inside a junctor nothing is tolerated because it is old: the alternatives are judged on the new value alone. */
+function checkJunctors(value: Json, schema: JsonSchema, path: string): Findings {
   const found = new Findings()
-  const branches = (list: readonly JsonSchema[]) => list.map((branch) => checkNode(value, branch, path, pair))
+  const branches = (list: readonly JsonSchema[]) => list.map((branch) => checkNode(value, branch, path, undefined))
   const complain = (what: string) =>
     found.add({ ...fault('Invalid', '', '""', `${quote(path)} ${what}`), ...(path === '' ? {} : { at: path }) })
 
@@ -243,7 +247,7 @@ function checkJunctors(value: Json, schema: JsonSchema, path: string, pair: Corr
     if (good !== results.length)
       complain(`must validate all the schemas (allOf)${good === 0 ? '. None validated' : ''}`)
   }
-  if (schema.not && checkNode(value, schema.not, path, pair).faults.length === 0)
+  if (schema.not && checkNode(value, schema.not, path, undefined).faults.length === 0)
     complain('must not validate the schema (not)')
   found.matches++
   return found

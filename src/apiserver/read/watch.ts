@@ -110,6 +110,11 @@ export function startWatch(
 
   function deliver(event: Event): void {
     cursor = event.version
+    if (selection.isEverything) {
+      const object = pick(selection, copyOf(event.object))
+      if (object) send(event.type, object)
+      return
+    }
     const now = event.type === 'DELETED' ? undefined : pick(selection, copyOf(event.object))
     const before = event.previous && pick(selection, copyOf(event.previous))
     if (now) return send(before ? 'MODIFIED' : 'ADDED', now)

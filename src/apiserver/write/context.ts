@@ -1,6 +1,7 @@
 // What every write needs to know about its request and its realm.
 import type { Clock } from '#lib'
 import type { Registry, Served } from '../kinds/registry.ts'
+import type { Owner } from '../merge/managed-fields.ts'
 import type { RealmStore } from '../store/store.ts'
 
 export interface World {
@@ -21,5 +22,7 @@ export interface WriteRequest extends Served {
   readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore'
   /** Fields that stood twice in the body. */
   readonly duplicates?: readonly string[]
+  /** Set by server-side apply, which knows better than a comparison who owns what. */
+  readonly applied?: readonly Owner[]
   warn(text: string): void
 }

@@ -4,6 +4,7 @@ import type { Json } from '#lib'
 import type { RunFault } from '../faults.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { ProcessIdentity } from '../processes.ts'
+import type { BackupRef } from '../state/state-store.ts'
 
 export type Verb = 'apply' | 'destroy'
 
@@ -88,6 +89,8 @@ export interface RunRecord {
   readonly applied?: Applied
   readonly state?: SavedState
   readonly bundle?: BundleRef
+  /** Whole copies of earlier states, newest first. */
+  readonly backups: readonly BackupRef[]
   /** Terraform keeps the state itself, in the backend that the template names. */
   readonly backend?: string
   readonly suspects: readonly Suspect[]
@@ -104,7 +107,7 @@ export function isOpen(run: Run | undefined): run is Run & { readonly phase: Ope
 }
 
 export function newRecord(workspaceId: string): RunRecord {
-  return { version: 1, workspaceId, suspects: [], kept: [], history: [] }
+  return { version: 1, workspaceId, suspects: [], kept: [], backups: [], history: [] }
 }
 
 /** Undefined when the text is not one of our records. */

@@ -1,9 +1,10 @@
 // Turns JSON into the values CEL rules see, led by the schema: integers, timestamps, durations and bytes have their own types.
 // Objects become Maps, so that no field name can be mistaken for a property of a JavaScript object.
-import { Environment } from '@marcbachmann/cel-js'
+import { Duration } from '@marcbachmann/cel-js/evaluator'
 import { isPlainObject, type Json, jsonEqual } from '#lib'
 import type { JsonSchema } from '../../schema.ts'
 import { findByKeys } from '../correlate.ts'
+import { durationNanos } from '../formats.ts'
 
 const RESERVED = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
@@ -45,10 +46,23 @@ export function isResource(schema: JsonSchema): boolean {
   return schema['x-kubernetes-embedded-resource'] === true
 }
 
+/** Stands for what cannot be read as its schema says: every use of it in a rule is this error. */
+function invalidData(message: string): unknown {
+  return Object.create(null, {
+    constructor: {
+      get() {
+        throw new Error(message)
+      },
+    },
+  })
+}
+
 export function toCel(value: Json, schema: JsonSchema, isWholeResource: boolean): unknown {
   if (value === null) return null
   if (Array.isArray(value)) {
     const { items } = schema
+    // The server takes a list where a formatted string belongs; a rule that reads it fails.
+    if (schema.type === 'string') return invalidData('invalid data, expected string, got []interface {}')
     return value.map((item: Json) => (items ? toCel(item, items, isResource(items)) : rawToCel(item)))
   }
   if (isPlainObject(value)) return objectToCel(value as Record<string, Json>, schema, isWholeResource)
@@ -62,6 +76,8 @@ function objectToCel(object: Readonly<Record<string, Json>>, schema: JsonSchema,
   const additional = schema.additionalProperties
   const out = new Map<string, unknown>()
   for (const [key, item] of Object.entries(object)) {
+    // A null field counts as absent; a null entry of a map does not.
+    if (item === null && fields) continue
     const field = fields && Object.hasOwn(fields, key) ? fields[key] : undefined
     if (field) {
       // metadata is more than a rule may see
@@ -84,17 +100,20 @@ function numberToCel(value: number, schema: JsonSchema): unknown {
   return Number.isInteger(value) ? BigInt(value) : value
 }
 
-const times = new Environment()
-
 function stringToCel(text: string, format: string | undefined): unknown {
   switch (format) {
     case 'byte':
       return new Uint8Array(Buffer.from(text, 'base64'))
     case 'date':
-    case 'date-time':
-      return new Date(text)
-    case 'duration':
-      return times.evaluate(`duration(${JSON.stringify(text.replaceAll(' ', ''))})`)
+    case 'date-time': {
+      const time = new Date(text)
+      return Number.isNaN(time.getTime()) ? invalidData(`Invalid ${format} formatted string ${text}`) : time
+    }
+    case 'duration': {
+      const nanos = durationNanos(text)
+      if (nanos === undefined) return invalidData(`Invalid duration ${text}: unable to parse ${text} as duration`)
+      return new Duration(nanos / 1_000_000_000n, Number(nanos % 1_000_000_000n))
+    }
     default:
       return text
   }

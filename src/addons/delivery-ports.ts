@@ -1,0 +1,21 @@
+// What the delivery controller is given when it is built.
+import type { ClusterApiVersion, Key } from '#api'
+import type { Instances, Workloads } from './port.ts'
+
+export interface DeliveryPorts {
+  readonly workloads: Workloads
+  /** Finds what a dead Karpenter left; without it nothing can be listed. */
+  readonly instances?: Instances
+  /** Fetches an install file for flux.manifest. */
+  readonly fetchText?: (url: string) => Promise<string>
+  /** Looks at one AddonDelivery again. */
+  readonly wake: (delivery: Key) => void
+  /** Served version of Cluster. */
+  readonly clusterApi: ClusterApiVersion
+  /** Served version of ClusterResourceSet; undefined when it is not served at all. */
+  readonly resourceSets: ClusterApiVersion | undefined
+  /** Namespace whose pipelines may serve every namespace. */
+  readonly homeNamespace: string
+  /** Workload clusters watched at once. */
+  readonly maxWatches?: number
+}

@@ -1,0 +1,36 @@
+// What goes back over the wire: a status code, headers and a value, or a stream that writes by itself.
+import type { ServerResponse } from 'node:http'
+import { stringify } from 'yaml'
+
+export interface Answer {
+  readonly code: number
+  readonly value: object | string
+  readonly contentType?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const ok = (value: object, contentType?: string): Answer => ({
+  code: 200,
+  value,
+  ...(contentType ? { contentType } : {}),
+})
+
+export function sendAnswer(response: ServerResponse, answer: Answer, warnings: readonly string[], yaml: boolean): void {
+  const isText = typeof answer.value === 'string'
+  const asYaml = yaml && !isText
+  const body = isText ? (answer.value as string) : asYaml ? stringify(answer.value) : JSON.stringify(answer.value)
+  const type = isText ? 'text/plain; charset=utf-8' : asYaml ? 'application/yaml' : 'application/json'
+  response.writeHead(answer.code, {
+    'content-type': answer.contentType ?? type,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-cache, private',
+    ...warningHeader(warnings),
+    ...answer.headers,
+  })
+  response.end(body)
+}
+
+export function warningHeader(warnings: readonly string[]): { warning?: string[] } {
+  if (warnings.length === 0) return {}
+  return { warning: warnings.map((text) => `299 - "${text.replace(/["\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}"`) }
+}

@@ -1,0 +1,77 @@
+// The three older kinds of patch. Each makes a new state out of the present one; the rest is an ordinary update.
+import { applyPatch, type Operation } from 'rfc6902'
+import { isPlainObject } from '#lib'
+import { type ApiObject, cloneJson } from '../object.ts'
+import { badRequest, notFound, StatusError } from '../status.ts'
+import { admitFields, checkIdentity } from '../write/admit.ts'
+import type { WriteRequest } from '../write/context.ts'
+import { readServed, update } from '../write/update.ts'
+import { mergePatch } from './merge-patch.ts'
+import { strategicMerge } from './strategic.ts'
+
+const MERGE = 'application/merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+const STRATEGIC = 'application/strategic-merge-patch+json'
+const MAX_OPERATIONS = 10_000
+
+export function patchObject(request: WriteRequest, name: string, patch: unknown, mediaType: string): ApiObject {
+  const { type, version } = request
+  if (![MERGE, JSON_PATCH, STRATEGIC].includes(mediaType) || (mediaType === STRATEGIC && type.custom)) {
+    throw unsupported(mediaType, type.custom)
+  }
+  const old = readServed(request, name)
+  if (!old) throw notFound(type, name)
+  const next = patchValue(cloneJson(old), patch, mediaType, version.schema)
+  const identified = checkIdentity(request, next)
+  if (identified.metadata.name !== name) {
+    throw badRequest(`the name of the object (${identified.metadata.name}) does not match the name on the URL (${name})`)
+  }
+  return update(request, old, admitFields(request, identified))
+}
+
+/** The patched value. `value` may be changed. */
+export function patchValue(value: unknown, patch: unknown, mediaType: string, schema?: object): unknown {
+  if (mediaType === JSON_PATCH) return applyOperations(value, patch)
+  if (!isPlainObject(patch)) throw badRequest('the body of a merge patch must be an object')
+  return mediaType === STRATEGIC ? strategicMerge(value, patch, schema) : mergePatch(value, patch)
+}
+
+function applyOperations(value: unknown, patch: unknown): unknown {
+  if (!Array.isArray(patch)) throw badRequest('the body of a JSON patch must be a list of operations')
+  if (patch.length > MAX_OPERATIONS) {
+    throw new StatusError(413, 'RequestEntityTooLarge', `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`)
+  }
+  // The root itself may be replaced, which an operation can only do inside something.
+  const root = { value }
+  const inside = patch.map((operation) => moveInside(operation as Record<string, unknown>)) as Operation[]
+  let faults: (Error | null)[]
+  try {
+    faults = applyPatch(root, inside)
+  } catch (error) {
+    throw badRequest(`the JSON patch cannot be read: ${(error as Error).message}`)
+  }
+  const at = faults.findIndex((fault) => fault !== null)
+  if (at < 0) return root.value
+  const { op, path } = patch[at] as { op?: string; path?: string }
+  throw rejected(`operation ${at} (${op} ${path}) failed: ${faults[at]!.message || faults[at]!.name}`)
+}
+
+function moveInside(operation: Record<string, unknown>): Record<string, unknown> {
+  if (!isPlainObject(operation) || typeof operation['op'] !== 'string' || typeof operation['path'] !== 'string') {
+    throw badRequest('every operation of a JSON patch needs op and path')
+  }
+  const from = typeof operation['from'] === 'string' ? { from: `/value${operation['from']}` } : {}
+  return { ...operation, path: `/value${operation['path']}`, ...from }
+}
+
+function rejected(why: string): StatusError {
+  return new StatusError(422, 'Invalid', 'the server rejected our request due to an error in our request', {
+    causes: [{ reason: 'UnexpectedServerResponse', message: why }],
+  })
+}
+
+function unsupported(mediaType: string, custom: boolean): StatusError {
+  const supported = [JSON_PATCH, MERGE, ...(custom ? [] : [STRATEGIC]), 'application/apply-patch+yaml']
+  const message = `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`
+  return new StatusError(415, 'UnsupportedMediaType', message, { causes: [{ message: `got ${mediaType}` }] })
+}

@@ -1,0 +1,113 @@
+// The port, on real AWS: a handful of signed calls, and EKS tokens that are signed without any call at all.
+import type { Clock } from '#lib'
+import { elementIn, queryCall, send, type Transport } from './call.ts'
+import { credentialSource } from './credentials.ts'
+import { addressOf } from './partition.ts'
+import { type Aws, AwsError, isAwsError, type TaggedResource } from './port.ts'
+import { presignUrl } from './signer.ts'
+
+export interface AwsOptions {
+  readonly clock: Clock
+  /** Where calls go instead of AWS (a test double). Tokens are never signed for it. */
+  readonly endpointUrl?: string
+  readonly timeoutMs?: number
+}
+
+const TOKEN_PREFIX = 'k8s-aws-v1.'
+const TOKEN_LIFE_MS = 15 * 60_000
+/** What the URL says; clusters count 15 minutes from the time of signing, whatever it says. */
+const URL_SECONDS = 60
+const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
+const SPOT_SERVICE = 'spot.amazonaws.com'
+
+export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws {
+  const transport: Transport = { endpointUrl, timeoutMs, nowMs: () => clock.now() }
+  const { keysFor } = credentialSource(transport)
+
+  return {
+    async eksToken(identity, { name, region }) {
+      const keys = await keysFor(identity, region)
+      const nowMs = clock.now()
+      const { host, signingRegion } = addressOf('sts', region)
+      const request = {
+        method: 'GET' as const,
+        host,
+        query: { Action: 'GetCallerIdentity', Version: '2011-06-15' },
+        headers: { 'x-k8s-aws-id': name },
+      }
+      const url = await presignUrl(request, { keys, service: 'sts', region: signingRegion, nowMs }, URL_SECONDS)
+      const expiresAtMs = Math.min(nowMs + TOKEN_LIFE_MS, keys.expiresAtMs ?? Number.POSITIVE_INFINITY)
+      return { token: TOKEN_PREFIX + Buffer.from(url).toString('base64url'), expiresAtMs }
+    },
+
+    async whoAmI(identity, region) {
+      const keys = await keysFor(identity, region)
+      const xml = await send(
+        transport,
+        queryCall({ service: 'sts', region, keys }, 'GetCallerIdentity', '2011-06-15', {}),
+      )
+      const account = elementIn(xml, 'Account')
+      const arn = elementIn(xml, 'Arn')
+      if (!account || !arn) throw new AwsError('Refused', 'sts:GetCallerIdentity answered without an account')
+      return { account, arn }
+    },
+
+    async ensureSpotRole(identity, region) {
+      const keys = await keysFor(identity, region)
+      const iam = { service: 'iam', region, keys } as const
+      try {
+        await send(transport, queryCall(iam, 'GetRole', '2010-05-08', { RoleName: SPOT_ROLE }))
+        return 'present'
+      } catch (error) {
+        if (!isAwsError(error) || error.awsCode !== 'NoSuchEntity') throw error
+      }
+      try {
+        await send(transport, queryCall(iam, 'CreateServiceLinkedRole', '2010-05-08', { AWSServiceName: SPOT_SERVICE }))
+        return 'created'
+      } catch (error) {
+        // Somebody else made it in between.
+        if (isAwsError(error) && /InvalidInput|EntityAlreadyExists/.test(error.awsCode ?? '')) return 'present'
+        throw error
+      }
+    },
+
+    async findTagged(identity, region, tags) {
+      const keys = await keysFor(identity, region)
+      const found: TaggedResource[] = []
+      let PaginationToken = ''
+      do {
+        const TagFilters = Object.entries(tags).map(([Key, value]) => ({ Key, Values: [value] }))
+        const text = await send(transport, {
+          service: 'tagging',
+          region,
+          keys,
+          action: 'tag:GetResources',
+          headers: {
+            'content-type': 'application/x-amz-json-1.1',
+            'x-amz-target': 'ResourceGroupsTaggingAPI_20170126.GetResources',
+          },
+          body: JSON.stringify({ TagFilters, ResourcesPerPage: 100, ...(PaginationToken ? { PaginationToken } : {}) }),
+        })
+        const page = JSON.parse(text) as TaggingPage
+        found.push(...(page.ResourceTagMappingList ?? []).map(toResource))
+        PaginationToken = page.PaginationToken ?? ''
+      } while (PaginationToken !== '')
+      return found
+    },
+  }
+}
+
+interface TaggingPage {
+  readonly PaginationToken?: string
+  readonly ResourceTagMappingList?: readonly {
+    readonly ResourceARN: string
+    readonly Tags?: readonly { readonly Key: string; readonly Value: string }[]
+  }[]
+}
+
+function toResource({
+  ResourceARN,
+  Tags = [],
+}: NonNullable<TaggingPage['ResourceTagMappingList']>[number]): TaggedResource {
+  return { arn: ResourceARN, tags: Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value])) }
+}

@@ -1,0 +1,151 @@
+// One signed call to an AWS API: bounded in time and size, and every failure becomes an AwsError without secrets.
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { messageOf, redact } from '#lib'
+import { addressOf, type Service } from './partition.ts'
+import { AwsError, type AwsErrorReason, type AwsKeys } from './port.ts'
+import { signRequest } from './signer.ts'
+
+export interface Transport {
+  /** Where calls go instead of AWS (a test double); signatures stay the same. */
+  readonly endpointUrl: string | undefined
+  readonly nowMs: () => number
+  readonly timeoutMs: number
+}
+
+export interface Call {
+  readonly service: Service
+  readonly region: string
+  readonly keys: AwsKeys
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** For messages: `iam:GetRole`. */
+  readonly action: string
+}
+
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+/** The query protocol of STS and IAM; the answer is XML. */
+export function queryCall(
+  base: Pick<Call, 'service' | 'region' | 'keys'>,
+  action: string,
+  version: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Call {
+  const defined = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return {
+    ...base,
+    action: `${base.service}:${action}`,
+    headers: { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' },
+    body: new URLSearchParams([['Action', action], ['Version', version], ...defined]).toString(),
+  }
+}
+
+export async function send(transport: Transport, call: Call): Promise<string> {
+  const { host, signingRegion } = addressOf(call.service, call.region)
+  const place = { keys: call.keys, service: call.service, region: signingRegion, nowMs: transport.nowMs() }
+  const headers = await signRequest({ method: 'POST', host, headers: call.headers, body: call.body }, place)
+  const { status, text } = await post(transport, host, headers, call)
+  if (status >= 200 && status < 300) return text
+  throw toError(call, status, text)
+}
+
+function post(
+  { endpointUrl, timeoutMs }: Transport,
+  host: string,
+  headers: Record<string, string>,
+  call: Call,
+): Promise<{ readonly status: number; readonly text: string }> {
+  const url = new URL(endpointUrl ?? `https://${host}/`)
+  const start = url.protocol === 'http:' ? httpRequest : httpsRequest
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown) =>
+      reject(
+        new AwsError('Unreachable', `${call.action} did not answer: ${redact(messageOf(error))}`, {
+          hint: `check the network to ${url.host}`,
+          cause: error,
+        }),
+      )
+    const signal = AbortSignal.timeout(timeoutMs)
+    const length = String(Buffer.byteLength(call.body))
+    const request = start(url, { method: 'POST', headers: { ...headers, 'content-length': length }, signal })
+    request.on('error', fail)
+    request.on('response', (answer) => {
+      readText(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text }), fail)
+    })
+    request.end(call.body)
+  })
+}
+
+async function readText(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > MAX_ANSWER_BYTES) throw new Error('the answer is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+function toError(call: Call, status: number, text: string): AwsError {
+  const awsCode = codeOf(text) ?? `HTTP ${status}`
+  const said = redact(messageIn(text) ?? awsCode)
+  const reason = reasonFor(awsCode, status)
+  return new AwsError(reason, `${call.action} was refused: ${awsCode}: ${said}`, {
+    hint: hintFor(reason, call),
+    awsCode,
+  })
+}
+
+function reasonFor(code: string, status: number): AwsErrorReason {
+  if (/Throttl|RequestLimitExceeded|TooManyRequests/.test(code) || status === 429) return 'Throttled'
+  if (/InvalidClientTokenId|ExpiredToken|SignatureDoesNotMatch|UnrecognizedClient|IncompleteSignature/.test(code))
+    return 'NoCredentials'
+  if (/AccessDenied|Unauthorized|NotAuthorized/.test(code)) return 'AccessDenied'
+  return status >= 500 ? 'Unreachable' : 'Refused'
+}
+
+function hintFor(reason: AwsErrorReason, call: Call): string {
+  if (reason === 'AccessDenied') return `allow ${call.action} to the identity of this cluster`
+  if (reason === 'NoCredentials') return 'check the keys or the role in spec.identity, and the clock of this machine'
+  if (reason === 'Throttled') return 'it is tried again; ask AWS for a higher limit if this stays'
+  return 'see the message of AWS'
+}
+
+/** The text of the first element of this name; AWS answers are flat enough for that. */
+export function elementIn(xml: string, name: string): string | undefined {
+  const match = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)
+  return match?.[1] === undefined ? undefined : unescapeXml(match[1])
+}
+
+function unescapeXml(text: string): string {
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&apos;', "'")
+    .replaceAll('&#xD;', '')
+    .replaceAll('&amp;', '&')
+}
+
+function codeOf(text: string): string | undefined {
+  const json = jsonOf(text)
+  if (typeof json?.['__type'] === 'string') return json['__type'].split('#').at(-1)
+  return elementIn(text, 'Code')
+}
+
+function messageIn(text: string): string | undefined {
+  const json = jsonOf(text)
+  const said = json?.['message'] ?? json?.['Message']
+  return typeof said === 'string' ? said : elementIn(text, 'Message')
+}
+
+function jsonOf(text: string): Record<string, unknown> | undefined {
+  if (!text.startsWith('{')) return undefined
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,8 @@
+// One folder per kind: observe, decide, act, status.
+export { type CaptClusterOptions, captClusterController } from './cluster/index.ts'
+export {
+  type CaptControlPlaneController,
+  type CaptControlPlaneOptions,
+  captControlPlaneController,
+  clusterSecretInformer,
+} from './control-plane/index.ts'

@@ -1,0 +1,146 @@
+// Inputs frozen with a run: root module, downloaded modules, lock file, variables. A destroy works from them when the
+// template, its sources or the module registry are gone. Credentials are not among them.
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join, normalize, sep } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { type Secret, SecretKind } from '#api'
+import type { Objects } from '#kube'
+import { CaptError, isPlainObject, shortHash } from '#lib'
+import { bundleName, suffixOf } from './names.ts'
+import { keptMetadata, type Owner } from './owner.ts'
+import type { BundleRef } from './record/record.ts'
+import { letGo } from './state/state-store.ts'
+import type { ObjectKey, Workspace } from './workspace.ts'
+
+export const MAX_BUNDLE_BYTES = 8 * 1024 * 1024
+const PART_BYTES = 768 * 1024
+const DATA_KEY = 'bundle'
+
+interface FrozenFile {
+  readonly path: string
+  readonly mode: number
+  readonly data: string
+}
+
+export interface Bundle {
+  readonly workspace: Workspace
+  /** `terraform 1.11.4` */
+  readonly tool: string
+  readonly files: readonly FrozenFile[]
+}
+
+/** Never frozen: state, plans, providers (the lock file names them), credentials, and version control of modules. */
+const LEFT_OUT = [
+  /^terraform\.tfstate/,
+  /(^|\/)terraform\.tfstate(\.backup)?$/,
+  /(^|\/)\.terraform\.tfstate/,
+  /\.capt-/,
+  /(^|\/)\.git(\/|$)/,
+  /(^|\/)\.terraform\/providers(\/|$)/,
+  /(^|\/)\.terraform\/terraform\.tfstate$/,
+  /(^|\/)errored\.tfstate$/,
+  /(^|\/)crash\.log$/,
+]
+
+export function packBundle(folder: string, workspace: Workspace, tool: string, leftOut: ReadonlySet<string>): Buffer {
+  const files: FrozenFile[] = []
+  let raw = 0
+  for (const path of filesBelow(folder)) {
+    if (leftOut.has(path) || LEFT_OUT.some((pattern) => pattern.test(path))) continue
+    const data = readFileSync(join(folder, path))
+    raw += data.length
+    // Compressed text rarely shrinks more than tenfold: beyond this there is no need to try.
+    if (raw > MAX_BUNDLE_BYTES * 16) throw tooLarge(raw)
+    files.push({ path, mode: statSync(join(folder, path)).mode & 0o777, data: data.toString('base64') })
+  }
+  const packed = gzipSync(JSON.stringify({ version: 1, workspace, tool, files }))
+  if (packed.length > MAX_BUNDLE_BYTES) throw tooLarge(packed.length)
+  return packed
+}
+
+function tooLarge(bytes: number): CaptError {
+  const size = `${(bytes / 1024 / 1024).toFixed(1)} MiB`
+  return new CaptError('CAPT_BUNDLE_TOO_LARGE', `the module and its submodules take ${size} packed; 8 MiB can be kept with a run`, {
+    hint: 'leave examples, tests and binaries out of the module, or refer to a smaller one',
+  })
+}
+
+export function unpackBundle(packed: Buffer): Bundle {
+  const parsed: unknown = JSON.parse(gunzipSync(packed).toString('utf8'))
+  if (!isPlainObject(parsed) || parsed['version'] !== 1) {
+    throw new CaptError('CAPT_BUNDLE_UNREADABLE', 'the inputs kept with the last run are of an unknown form', {
+      hint: 'they were written by another version of capt; run that version',
+    })
+  }
+  return parsed as unknown as Bundle
+}
+
+/** Puts the frozen files back. A path that would leave the folder is refused. */
+export async function restoreFiles(folder: string, bundle: Bundle): Promise<void> {
+  for (const { path, mode, data } of bundle.files) {
+    const inside = normalize(path)
+    if (inside.startsWith('..') || inside.startsWith(sep)) continue
+    await mkdir(dirname(join(folder, inside)), { recursive: true, mode: 0o700 })
+    await writeFile(join(folder, inside), Buffer.from(data, 'base64'), { mode: mode | 0o600 })
+  }
+}
+
+/** Writes every part before anything refers to them; writing the same bundle again changes nothing. */
+export async function saveBundle(objects: Objects, owner: Owner, packed: Buffer, hash: string, tool: string): Promise<BundleRef> {
+  const id = shortHash(packed.toString('latin1'))
+  const parts = Math.ceil(packed.length / PART_BYTES)
+  for (let part = 0; part < parts; part++) {
+    const secret: Secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: keptMetadata(owner, bundleName(suffixOf(owner), id, part), 'bundle'),
+      type: 'Opaque',
+      data: { [DATA_KEY]: packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64') },
+    }
+    await objects.apply(SecretKind, secret)
+  }
+  return { id, parts, bytes: packed.length, hash, tool }
+}
+
+export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRef): Promise<Bundle> {
+  const parts: Buffer[] = []
+  for (let part = 0; part < ref.parts; part++) {
+    const name = bundleName(suffixOf(key), ref.id, part)
+    const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
+    const data = secret?.data?.[DATA_KEY]
+    if (data === undefined) {
+      throw new CaptError('CAPT_BUNDLE_MISSING', `Secret ${key.namespace}/${name} with inputs of the last run is gone`, {
+        hint: 'restore it from a backup, or bring the template back: the run then uses that',
+      })
+    }
+    parts.push(Buffer.from(data, 'base64'))
+  }
+  return unpackBundle(Buffer.concat(parts))
+}
+
+export async function deleteBundle(objects: Objects, key: ObjectKey, ref: BundleRef): Promise<void> {
+  for (let part = 0; part < ref.parts; part++) {
+    await letGo(objects, { namespace: key.namespace, name: bundleName(suffixOf(key), ref.id, part) })
+  }
+}
+
+function filesBelow(folder: string, prefix = ''): readonly string[] {
+  return readdirSync(join(folder, prefix), { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = prefix === '' ? entry.name : `${prefix}/${entry.name}`
+      if (LEFT_OUT.some((pattern) => pattern.test(path))) return []
+      if (entry.isDirectory()) return filesBelow(folder, path)
+      // A link is followed once: modules use them for shared files.
+      return entry.isFile() || (entry.isSymbolicLink() && isFile(join(folder, path))) ? [path] : []
+    })
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,31 @@
+// The apply, as those who keep objects beside it need to know it.
+import { CLUSTER_NAME_LABEL, type OwnerReference } from '#api'
+import { KEEP_FINALIZER, labelsOf, type Part, suffixOf } from './names.ts'
+import type { ObjectKey } from './workspace.ts'
+
+export interface Owner extends ObjectKey {
+  readonly uid: string
+  readonly apiVersion: string
+  readonly kind: string
+  readonly cluster?: string
+}
+
+/** Metadata of an object kept for a workspace: owned, labelled, and held until we let it go. */
+export function keptMetadata(owner: Owner, name: string, part: Part) {
+  const reference: OwnerReference = {
+    apiVersion: owner.apiVersion,
+    kind: owner.kind,
+    name: owner.name,
+    uid: owner.uid,
+  }
+  return {
+    name,
+    namespace: owner.namespace,
+    labels: {
+      ...labelsOf(suffixOf(owner), part),
+      ...(owner.cluster === undefined ? {} : { [CLUSTER_NAME_LABEL]: owner.cluster }),
+    },
+    finalizers: [KEEP_FINALIZER],
+    ownerReferences: [reference],
+  }
+}

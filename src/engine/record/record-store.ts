@@ -1,0 +1,96 @@
+// Keeps the run record in a Secret beside the apply. Every write says which version it was made from, so of two
+// managers or runners exactly one wins; the other one looks again.
+import { randomUUID } from 'node:crypto'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { type Secret, SecretKind } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError } from '#lib'
+import { recordName, suffixOf } from '../names.ts'
+import { keptMetadata, type Owner } from '../owner.ts'
+import type { ObjectKey } from '../workspace.ts'
+import { newRecord, parseRecord, type RunRecord } from './record.ts'
+
+export interface Versioned {
+  readonly record: RunRecord
+  /** Undefined: not written yet. */
+  readonly version: string | undefined
+}
+
+export type RecordChange = (record: RunRecord) => RunRecord
+
+const RECORD_KEY = 'record'
+const LOG_KEY = /^log-(.+)$/
+/** Logs of the last runs travel with the record. */
+const KEPT_LOGS = 5
+const MAX_LOG_BYTES = 96 * 1024
+
+export async function readRecord(objects: Objects, key: ObjectKey): Promise<Versioned | undefined> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  return secret && toVersioned(secret)
+}
+
+function toVersioned(secret: Secret): Versioned {
+  const record = parseRecord(decode(secret.data?.[RECORD_KEY] ?? '').toString('utf8'))
+  if (!record) {
+    throw new CaptError('CAPT_RECORD_UNREADABLE', `Secret ${secret.metadata.name} holds no run record we can read`, {
+      hint: 'it was changed by hand or by a newer version of capt; restore it, or run that version',
+    })
+  }
+  return { record, version: secret.metadata.resourceVersion }
+}
+
+/**
+ * Writes the record made from `seen`. Undefined when somebody else was faster: read again and think again.
+ * `log` is filed with it, under the id of its run.
+ */
+export async function writeRecord(
+  objects: Objects,
+  owner: Owner,
+  seen: Versioned | undefined,
+  record: RunRecord,
+  log?: { readonly runId: string; readonly text: string },
+): Promise<Versioned | undefined> {
+  const name = recordName(suffixOf(owner))
+  const data: Record<string, string | null> = { [RECORD_KEY]: encode(Buffer.from(JSON.stringify(record))) }
+  if (log) {
+    data[`log-${log.runId}`] = encode(packLog(log.text))
+    for (const { id } of record.history.slice(KEPT_LOGS)) data[`log-${id}`] = null
+  }
+  try {
+    if (seen?.version === undefined) {
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: keptMetadata(owner, name, 'record'), data }
+      return toVersioned(await objects.create<Secret>(SecretKind, secret as Secret))
+    }
+    const body = { metadata: { resourceVersion: seen.version }, data }
+    const key = { namespace: owner.namespace, name }
+    return toVersioned(await objects.patch<Secret>(SecretKind, key, { type: 'merge', body }))
+  } catch (error) {
+    if (isKubeError(error, 'Conflict', 'AlreadyExists', 'NotFound')) return undefined
+    throw error
+  }
+}
+
+export function freshRecord(): RunRecord {
+  return newRecord(randomUUID())
+}
+
+/** The log of a past run as it was filed; undefined when it is not there any more. */
+export async function readLog(objects: Objects, key: ObjectKey, runId: string): Promise<string | undefined> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  const packed = Object.entries(secret?.data ?? {}).find(([name]) => LOG_KEY.exec(name)?.[1] === runId)?.[1]
+  return packed === undefined ? undefined : gunzipSync(decode(packed)).toString('utf8')
+}
+
+/** Gzipped and bounded: the beginning says what was planned, the end what went wrong. */
+function packLog(text: string): Buffer {
+  let kept = text
+  for (;;) {
+    const packed = gzipSync(kept)
+    if (packed.length <= MAX_LOG_BYTES) return packed
+    const half = Math.floor((kept.length * MAX_LOG_BYTES) / packed.length / 2.5)
+    kept = `${kept.slice(0, half)}\n… the middle of this log was left out …\n${kept.slice(-half)}`
+  }
+}
+
+const encode = (bytes: Buffer): string => bytes.toString('base64')
+const decode = (text: string): Buffer => Buffer.from(text, 'base64')

@@ -1,0 +1,115 @@
+// The work folder of one workspace: a fixed path, because Terraform remembers it. Readable by us alone; what people and
+// managers look at is written beside and then moved into place, so nobody sees half a file.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { RunRecord, Verb } from '../record/record.ts'
+import type { Tool } from '../find-terraform.ts'
+import { suffixOf } from '../names.ts'
+import type { Owner } from '../owner.ts'
+import type { ProcessIdentity } from '../processes.ts'
+import type { ObjectKey, Workspace } from '../workspace.ts'
+
+export interface RunRequest {
+  readonly runId: string
+  readonly verb: Verb
+  readonly owner: Owner
+  /** Absent when only what was frozen is left to work from. */
+  readonly workspace?: Workspace
+  readonly tool: Tool
+  readonly timeoutSeconds: number
+  /** How long Terraform may take to stop when it is asked to. */
+  readonly graceSeconds: number
+  /** Folder shared by all workspaces: provider packages. */
+  readonly shared: string
+  /** Read-only provider mirror, for machines without a registry. */
+  readonly providerMirror?: string
+  /** Namespaces from which Secrets and ConfigMaps of others may be read are checked when the run starts. */
+}
+
+/** What the runner last said. */
+export interface Report {
+  readonly record: RunRecord
+  /** Whether the API server has it too. */
+  readonly saved: boolean
+}
+
+export interface TerraformProcess {
+  readonly process: ProcessIdentity
+  readonly step: string
+}
+
+export type CancelReason = 'cancelled' | 'deadline' | 'shutdown'
+
+export interface Folder {
+  readonly path: string
+  /** Where Terraform runs, without the entrypoint. */
+  readonly work: string
+  readonly vars: string
+  readonly credentials: string
+  readonly plan: string
+  readonly messages: string
+  readonly errors: string
+  readonly stateCopy: string
+  logOf(runId: string): string
+}
+
+export function folderOf(path: string): Folder {
+  return {
+    path,
+    work: join(path, 'work'),
+    vars: join(path, 'vars'),
+    credentials: join(path, 'credentials'),
+    plan: join(path, 'plan.bin'),
+    messages: join(path, 'run.jsonl'),
+    errors: join(path, 'run.err'),
+    stateCopy: join(path, 'last-state.json'),
+    logOf: (runId) => join(path, 'logs', `${runId}.log`),
+  }
+}
+
+export function folderPath(workDir: string, key: ObjectKey): string {
+  return join(workDir, 'workspaces', suffixOf(key))
+}
+
+const FILES = {
+  request: 'request.json',
+  report: 'report.json',
+  process: 'terraform.json',
+  cancel: 'cancel.json',
+  owner: 'owner.json',
+} as const
+type FileOf = {
+  readonly request: RunRequest
+  readonly report: Report
+  readonly process: TerraformProcess
+  readonly cancel: { readonly runId: string; readonly reason: CancelReason }
+  readonly owner: { readonly workspaceId: string }
+}
+
+export function writeFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, name: K, value: FileOf[K]): void {
+  writeWhole(join(folder.path, FILES[name]), JSON.stringify(value))
+}
+
+export function readFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, name: K): FileOf[K] | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder.path, FILES[name]), 'utf8')) as FileOf[K]
+  } catch {
+    return undefined
+  }
+}
+
+export function removeFact(folder: Pick<Folder, 'path'>, name: keyof FileOf): void {
+  rmSync(join(folder.path, FILES[name]), { force: true })
+}
+
+/** All or nothing: the name never points to a half-written file. */
+export function writeWhole(path: string, text: string | Buffer): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const draft = `${path}.${process.pid}.draft`
+  writeFileSync(draft, text, { mode: 0o600 })
+  renameSync(draft, path)
+}
+
+export function readText(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}

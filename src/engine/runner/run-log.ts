@@ -1,0 +1,75 @@
+// What people read about a run: one line per fact, redacted before it touches the disk, and bounded whatever a module
+// prints: the beginning is kept as it comes, of the rest the end.
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { Clock } from '#lib'
+import type { Redactor } from '../secrets.ts'
+
+const MAX_HEAD = 1024 * 1024
+const MAX_TAIL = 256 * 1024
+
+export class RunLog {
+  readonly #path: string
+  readonly #clock: Clock
+  #redact: Redactor
+  #head = 0
+  #tail: string[] = []
+  #tailBytes = 0
+  #left = 0
+
+  constructor(path: string, clock: Clock, redact: Redactor) {
+    this.#path = path
+    this.#clock = clock
+    this.#redact = redact
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    appendFileSync(path, '', { mode: 0o600 })
+  }
+
+  /** Secrets learned later hold from here on. */
+  redactWith(redact: Redactor): void {
+    this.#redact = redact
+  }
+
+  add(text: string): void {
+    const time = new Date(this.#clock.now()).toISOString().slice(11, 19)
+    for (const line of this.#redact(text).split('\n')) {
+      if (line.trim() !== '') this.#put(`${time} ${line.trimEnd()}\n`)
+    }
+  }
+
+  #put(line: string): void {
+    if (this.#head < MAX_HEAD) {
+      this.#head += line.length
+      try {
+        appendFileSync(this.#path, line)
+      } catch {
+        // A full disk must not end the run; the line is lost, the state is not.
+      }
+      return
+    }
+    this.#tail.push(line)
+    this.#tailBytes += line.length
+    while (this.#tailBytes > MAX_TAIL) {
+      this.#tailBytes -= this.#tail.shift()!.length
+      this.#left++
+    }
+  }
+
+  /** Puts the end behind the beginning. */
+  close(): void {
+    if (this.#tail.length === 0) return
+    const gap = this.#left > 0 ? `… ${this.#left} lines were left out …\n` : ''
+    try {
+      appendFileSync(this.#path, gap + this.#tail.join(''))
+    } catch {
+      // As above.
+    }
+    this.#tail = []
+    this.#tailBytes = 0
+  }
+
+  static start(path: string): void {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(path, '', { mode: 0o600 })
+  }
+}

@@ -1,0 +1,62 @@
+// Reads a file that somebody else writes, line by line, from where it last stopped. Memory stays bounded: a line that is
+// too long is cut, whatever its length.
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
+
+const PIECE = 64 * 1024
+const MAX_LINE = 1024 * 1024
+
+export class Tail {
+  readonly #path: string
+  #offset = 0
+  #rest = Buffer.alloc(0)
+  #skipping = false
+
+  constructor(path: string, from: 'start' | 'end' = 'start') {
+    this.#path = path
+    if (from === 'end') this.#offset = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  }
+
+  /** Hands over every whole line written since the last call; `end` also hands over what has no line end yet. */
+  read(onLine: (line: string) => void, end = false): void {
+    let file: number
+    try {
+      file = openSync(this.#path, 'r')
+    } catch {
+      return
+    }
+    const piece = Buffer.alloc(PIECE)
+    try {
+      for (;;) {
+        const length = readSync(file, piece, 0, PIECE, this.#offset)
+        if (length === 0) break
+        this.#offset += length
+        this.#take(piece.subarray(0, length), onLine)
+      }
+    } finally {
+      closeSync(file)
+    }
+    if (end && this.#rest.length > 0) {
+      onLine(this.#rest.toString('utf8'))
+      this.#rest = Buffer.alloc(0)
+    }
+  }
+
+  #take(piece: Buffer, onLine: (line: string) => void): void {
+    let from = 0
+    for (;;) {
+      const at = piece.indexOf(10, from)
+      if (at < 0) break
+      const line = Buffer.concat([this.#rest, piece.subarray(from, at)])
+      this.#rest = Buffer.alloc(0)
+      if (!this.#skipping) onLine(line.toString('utf8'))
+      this.#skipping = false
+      from = at + 1
+    }
+    if (this.#skipping) return
+    this.#rest = Buffer.concat([this.#rest, piece.subarray(from)])
+    if (this.#rest.length <= MAX_LINE) return
+    onLine(this.#rest.toString('utf8'))
+    this.#rest = Buffer.alloc(0)
+    this.#skipping = true
+  }
+}

@@ -1,0 +1,194 @@
+// Tells people what happened (events.k8s.io/v1). The same words about the same object are one Event whose series
+// counts; nobody waits for it, nothing is thrown, and what cannot be told is counted.
+import { type AnyObject, apiVersionOf, EventKind, type Key } from '#api'
+import { type Clock, shortHash, systemClock } from '#lib'
+import { type Events, isKubeError, type Objects } from './port.ts'
+
+export interface EventsOptions {
+  /** reportingController, a qualified name: `capt.appthrust.com/manager`. */
+  readonly controller: string
+  /** Which of several processes speaks: the pod's name. */
+  readonly instance: string
+  readonly clock?: Clock
+  /** Different events about one object in a row; one more is allowed after each `refillSeconds`. */
+  readonly burst?: number
+  readonly refillSeconds?: number
+  /** Repeats are counted here and written at most this often. */
+  readonly seriesSeconds?: number
+}
+
+export interface EventRecorder extends Events {
+  readonly dropped: number
+  /** Writes what is waiting, counts included. */
+  flush(): Promise<void>
+}
+
+type Told = Parameters<Events['emit']>[1]
+
+interface Series {
+  readonly key: Key
+  readonly event: AnyObject
+  count: number
+  /** What the server knows. */
+  written: number
+  isScheduled: boolean
+}
+
+const MAX_NOTE_BYTES = 1024
+const MAX_SERIES = 2_000
+const MAX_WAITING = 500
+
+export function createEvents(objects: Objects, options: EventsOptions): EventRecorder {
+  const clock = options.clock ?? systemClock
+  const series = new Map<string, Series>()
+  const allowances = createAllowances(clock, options.burst ?? 25, (options.refillSeconds ?? 60) * 1000)
+  let queue: Promise<void> = Promise.resolve()
+  let waiting = 0
+  let dropped = 0
+
+  function enqueue(entry: Series): void {
+    if (waiting >= MAX_WAITING) {
+      dropped++
+      return
+    }
+    waiting++
+    queue = queue
+      .then(() => write(entry))
+      .catch(() => {
+        dropped++
+      })
+      .finally(() => {
+        waiting--
+      })
+  }
+
+  async function write(entry: Series): Promise<void> {
+    if (entry.written >= entry.count) return
+    const count = entry.count
+    if (entry.written > 0 && (await raise(entry.key, count))) {
+      entry.written = count
+      return
+    }
+    try {
+      await objects.create(EventKind, entry.event)
+    } catch (error) {
+      if (!isKubeError(error, 'AlreadyExists')) throw error
+      // An earlier process told the same; its count goes on.
+      const told = await objects.get<AnyObject & { series?: { count?: number } }>(EventKind, entry.key)
+      entry.count += told?.series?.count ?? 1
+      await raise(entry.key, entry.count)
+      entry.written = entry.count
+      return
+    }
+    // Servers forget events after an hour or so: then the story starts anew.
+    entry.count -= count - 1
+    entry.written = 1
+  }
+
+  /** False when the server has forgotten the event. */
+  async function raise(key: Key, count: number): Promise<boolean> {
+    try {
+      const body = { series: { count, lastObservedTime: toMicroTime(clock.now()) } }
+      await objects.patch(EventKind, key, { type: 'merge', body })
+      return true
+    } catch (error) {
+      if (isKubeError(error, 'NotFound')) return false
+      throw error
+    }
+  }
+
+  function repeat(entry: Series): void {
+    entry.count++
+    if (entry.isScheduled) return
+    entry.isScheduled = true
+    clock.after((options.seriesSeconds ?? 30) * 1000, () => {
+      entry.isScheduled = false
+      enqueue(entry)
+    })
+  }
+
+  function begin(about: AnyObject, told: Told, name: string): void {
+    if (!allowances.take(about.metadata.uid ?? name)) {
+      dropped++
+      return
+    }
+    const namespace = about.metadata.namespace ?? 'default'
+    const entry: Series = {
+      key: { namespace, name },
+      event: toEvent(about, told, { namespace, name }, clock.now(), options),
+      count: 1,
+      written: 0,
+      isScheduled: false,
+    }
+    series.set(name, entry)
+    if (series.size > MAX_SERIES) for (const oldest of series.keys()) if (series.delete(oldest)) break
+    enqueue(entry)
+  }
+
+  return {
+    emit(about, told) {
+      const name = eventName(about, told)
+      const known = series.get(name)
+      if (known) repeat(known)
+      else begin(about, told, name)
+    },
+    get dropped() {
+      return dropped
+    },
+    async flush() {
+      for (const entry of series.values()) if (entry.written < entry.count) enqueue(entry)
+      await queue
+    },
+  }
+}
+
+/** The same words about the same object have the same name. */
+function eventName(about: AnyObject, { type, reason, message }: Told): string {
+  const { uid = '', namespace = '', name } = about.metadata
+  const hash = shortHash([about.kind, uid, namespace, name, type, reason, message].join('\n'), 12)
+  return `${name.slice(0, 200).replace(/[-.]+$/, '')}.${hash}`
+}
+
+function toEvent(about: AnyObject, told: Told, key: Key, nowMs: number, options: EventsOptions): AnyObject {
+  const { name, namespace, uid, resourceVersion } = about.metadata
+  return {
+    apiVersion: apiVersionOf(EventKind),
+    kind: EventKind.kind,
+    metadata: key,
+    eventTime: toMicroTime(nowMs),
+    reportingController: options.controller,
+    reportingInstance: options.instance.slice(0, 128),
+    regarding: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
+    type: told.type,
+    reason: told.reason.slice(0, 128),
+    action: (told.action ?? told.reason).slice(0, 128),
+    note: cut(told.message, MAX_NOTE_BYTES),
+  } as AnyObject
+}
+
+/** At most so many bytes of UTF-8, never half a character. */
+function cut(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text, 'utf8')
+  if (bytes.length <= maxBytes) return text
+  const room = maxBytes - Buffer.byteLength('…')
+  return `${new TextDecoder().decode(bytes.subarray(0, room)).replace(/\uFFFD+$/, '')}…`
+}
+
+function toMicroTime(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace('Z', '000Z')
+}
+
+function createAllowances(clock: Clock, burst: number, refillMs: number) {
+  const held = new Map<string, { left: number; at: number }>()
+  return {
+    take(id: string): boolean {
+      const now = clock.monotonic()
+      const last = held.get(id) ?? { left: burst, at: now }
+      const left = Math.min(burst, last.left + (now - last.at) / refillMs)
+      held.delete(id)
+      if (held.size >= MAX_SERIES) for (const oldest of held.keys()) if (held.delete(oldest)) break
+      held.set(id, { left: left >= 1 ? left - 1 : left, at: now })
+      return left >= 1
+    },
+  }
+}
