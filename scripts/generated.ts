@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
+import { catalogFiles } from './catalog-files.ts'
 import { renderErrorPage } from './error-page.ts'
 
 const NOTE = '# Generated from src/api/kinds by npm run generate. Do not edit.\n'
@@ -18,6 +19,7 @@ export function generatedFiles(root: string): Map<string, string> {
   }
   files.set('docs/kinds/README.md', renderReferenceIndex(ALL_KINDS))
   files.set('docs/errors.md', renderErrorPage(errorSections(root)))
+  for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
   return files
 }
 

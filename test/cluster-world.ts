@@ -44,6 +44,9 @@ type Failure = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['lastEr
 
 export interface ClusterWorldOptions {
   readonly aws?: Aws
+  /** A second manager over the same cluster, after a restart. */
+  readonly cluster?: MemoryCluster
+  readonly clock?: HandWoundClock
   /** Without core's stand-in a test sets owner references and statuses by hand. */
   readonly core?: boolean
   readonly controllers?: Partial<Parameters<typeof captControlPlaneController>[0]>
@@ -75,6 +78,8 @@ export interface ClusterWorld {
   edit(kind: KindRef, name: string, body: object, namespace?: string): Promise<void>
   remove(kind: KindRef, name: string, namespace?: string): Promise<void>
   condition(kind: KindRef, name: string, type: string, namespace?: string): Condition | undefined
+  /** The manager is gone; the cluster stays. */
+  stopControllers(): void
   stop(): Promise<void>
 }
 
@@ -132,8 +137,9 @@ export function fakeAws(clock: { now(): number }): FakeAws {
 }
 
 export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<ClusterWorld> {
-  const clock = handWoundClock()
-  const cluster = memoryCluster({ clock })
+  const clock = options.clock ?? handWoundClock()
+  const cluster = options.cluster ?? memoryCluster({ clock })
+  const connection = options.cluster ? options.cluster.connect() : cluster
   const log = collectingLog()
   const metrics = collectingMetrics()
   const events: ClusterWorld['events'] = []
@@ -141,7 +147,8 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
     emit: (about, { type, reason, message }) =>
       void events.push({ type, reason, message, about: `${about.kind}/${about.metadata.name}` }),
   }
-  const { objects, informers, others } = cluster
+  const { others } = cluster
+  const { objects, informers } = connection
   informers.register(SecretKind, clusterSecretInformer)
   const planes = captControlPlaneController({
     clusterKind: ClusterKind,
@@ -191,10 +198,14 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
       const found = cluster.peek<AnyObject & { status?: { conditions?: Condition[] } }>(kind, keyIn(name, namespace))
       return found?.status?.conditions?.find((condition) => condition.type === type)
     },
+    stopControllers() {
+      planes.stop()
+      void running.stop()
+    },
     async stop() {
       planes.stop()
       await running.stop()
-      await cluster.close()
+      await connection.close()
     },
   }
 }

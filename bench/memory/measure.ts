@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { build } from 'esbuild'
+import { leanBuiltins } from '../../scripts/lean-builtins.ts'
 import { KIND_COUNT } from './fleet.ts'
 
 export const NODE_FLAGS = ['--max-old-space-size=72', '--max-semi-space-size=1']
@@ -48,6 +49,7 @@ export async function weigh(load: Load): Promise<Weight> {
       format: 'esm',
       target: 'node24',
       minify: true,
+      plugins: [leanBuiltins],
       // Packages in CommonJS ask for built-in modules by require.
       banner: { js: "import{createRequire as r}from'node:module';const require=r(import.meta.url);" },
       logLevel: 'error',

@@ -1,11 +1,11 @@
 // ConfigMaps and Secrets that carry manifests to core's ClusterResourceSet controller. What is in one is compared by
 // content; a carrier that was checked lately is not fetched again.
+import { keyedHash } from '#lib'
 import { type ClusterApiVersion, ConfigMapKind, type ConfigMap, type KindRef, MOVE_LABEL, type OwnerReference, type Secret, SecretKind } from '#api'
 import { CLUSTER_NAME_LABEL } from '#api'
 import type { Objects } from '#kube'
 import { RESOURCE_SET_SECRET_TYPE, CONTENT_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from './names.ts'
 import type { Carrier } from './render-stage.ts'
-import { resourceSetHash } from './resource-hash.ts'
 
 export const carrierKind = (carrier: Pick<Carrier, 'kind'>): KindRef => (carrier.kind === 'Secret' ? SecretKind : ConfigMapKind)
 
@@ -47,7 +47,15 @@ export function createCarrierMemory(): CarrierMemory {
 export function readCarrier(live: ConfigMap & Secret, kind: Carrier['kind']): CarrierSight {
   const entries = Object.entries(live.data ?? {})
   const values = kind === 'Secret' ? entries.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const) : entries
-  return { content: live.metadata.annotations?.[CONTENT_ANNOTATION], hash: resourceSetHash(Object.fromEntries(values)) }
+  return { content: live.metadata.annotations?.[CONTENT_ANNOTATION], hash: keyedHash(Object.fromEntries(values)) }
+}
+
+/** The texts in a carrier, whatever its kind. */
+export function readText(live: object, kind: Carrier['kind']): readonly string[] {
+  const { data = {} } = live as ConfigMap
+  return Object.keys(data)
+    .sort()
+    .map((key) => (kind === 'Secret' ? Buffer.from(data[key]!, 'base64').toString('utf8') : data[key]!))
 }
 
 export interface CarrierWish {

@@ -1,10 +1,10 @@
 // Decides the next step for one AddonDelivery: teardown first, then what stops everything, then stage by stage.
 // Pure: same observation, same decision.
-import { isDeletedForMove } from '#api'
+import { type AnyObject, isDeletedForMove } from '#api'
 import { act, type Decision, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { judgeStage, type StageJudgement } from './judge-stage.ts'
-import { DELIVERY_FINALIZER } from './names.ts'
+import { DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
 import { recheckSeconds } from './recheck.ts'
 import { judgeTeardown } from './teardown.ts'
 
@@ -13,10 +13,11 @@ export function decideDelivery(seen: DeliverySeen): Decision<DeliveryAction> {
   const isHeld = hasFinalizer(delivery, DELIVERY_FINALIZER)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined
   if (isGoing && !isHeld) return doneFor(recheckSeconds(delivery.metadata.uid))
-  if (isGoing && isDeletedForMove(delivery)) return act<DeliveryAction>({ do: 'remove-finalizer' })
-  if (teardown) return decideTeardown(seen, isGoing)
+  if (isGoing && (isDeletedForMove(delivery) || isReleased(delivery))) return act<DeliveryAction>({ do: 'remove-finalizer' })
   if (seen.pause) return waiting('Paused', seen.pause)
+  if (teardown) return decideTeardown(seen, isGoing)
   if (!isHeld) return act<DeliveryAction>({ do: 'add-finalizer' })
+  if (!seen.isAdopted) return act<DeliveryAction>({ do: 'adopt' })
   return stopOf(seen) ?? decideStages(seen)
 }
 
@@ -28,6 +29,8 @@ function decideTeardown(seen: DeliverySeen, isGoing: boolean): Decision<Delivery
   return act<DeliveryAction>(...decision.actions.map((action) => ({ do: 'teardown' as const, action })))
 }
 
+const isReleased = ({ metadata }: AnyObject): boolean => RELEASE_ANNOTATION in (metadata.annotations ?? {})
+
 /** What keeps every stage from going on. */
 function stopOf(seen: DeliverySeen): Decision<DeliveryAction> | undefined {
   const { spec } = seen.delivery
@@ -35,6 +38,10 @@ function stopOf(seen: DeliverySeen): Decision<DeliveryAction> | undefined {
   if (!seen.pipeline) {
     const message = `There is no AddonPipeline ${spec.pipelineRef.name}`
     return stalled('PipelineMissing', message, 'Create it again, or delete this AddonDelivery to take its add-ons away')
+  }
+  if (seen.pipeline.metadata.deletionTimestamp) {
+    const message = `AddonPipeline ${spec.pipelineRef.name} is being deleted`
+    return stalled('PipelineDeleting', message, 'Delete this AddonDelivery to take its add-ons away, or the Cluster')
   }
   if (seen.conflict) return stalled('PipelineConflict', seen.conflict, 'Let one pipeline alone select this Cluster, or rename the stage')
   if (seen.planFault) return stalled('PipelineInvalid', seen.planFault.message, seen.planFault.hint)

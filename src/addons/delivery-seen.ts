@@ -64,6 +64,8 @@ export interface DeliverySeen {
   readonly faults: readonly MatrixFault[]
   readonly areSetsServed: boolean
   readonly isLabelled: boolean
+  /** The delivery carries the label and the owner reference by which others find it. */
+  readonly isAdopted: boolean
   readonly workload: WorkloadSight
   readonly stages: readonly StageSeen[]
   readonly teardown: TeardownSeen | undefined
@@ -71,7 +73,7 @@ export interface DeliverySeen {
 }
 
 export type DeliveryAction =
-  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'label-cluster' }
+  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'adopt' | 'label-cluster' }
   | { readonly do: 'open-gate'; readonly label: string }
   | { readonly do: 'deliver'; readonly stage: string; readonly part: number }
   | { readonly do: 'nudge'; readonly stage: string; readonly part: number; readonly attempt: number }

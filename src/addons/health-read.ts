@@ -2,8 +2,7 @@
 import { type AddonCheck, type AnyObject, DeploymentKind, type Key, type KindRef, PodKind, type UnknownObject } from '#api'
 import { CustomResourceDefinitionKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { isPlainObject } from '#lib'
-import { pluralOf } from './plural.ts'
+import { isPlainObject, pluralOf } from '#lib'
 
 /** A check with what capt adds for its own stages. */
 export type Check = AddonCheck & {

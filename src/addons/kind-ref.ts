@@ -1,7 +1,7 @@
 // The address of a manifest's kind, guessed from its names: exact for what capt ships, good enough for the rest.
+import { pluralOf } from '#lib'
 import type { KindRef } from '#api'
 import type { Manifest } from './manifests.ts'
-import { pluralOf } from './plural.ts'
 import { resolveScope } from './scope.ts'
 
 export function parseKindRef(manifest: Pick<Manifest, 'apiVersion' | 'kind' | 'metadata'>): KindRef {

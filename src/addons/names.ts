@@ -13,10 +13,13 @@ export const PIPELINE_CHOICE_LABEL = 'capt.appthrust.com/addon-pipeline'
 export const CONTENT_ANNOTATION = 'capt.appthrust.com/content-hash'
 /** On a carrier: changed to make core look at once. */
 export const NUDGE_ANNOTATION = 'capt.appthrust.com/nudged'
-/** On an AddonDelivery: gate labels that capt itself has put on the Cluster. Survives a move, unlike status. */
+/** On an AddonDelivery: gates that capt has opened, and whose label it was. Survives a move, unlike status. */
 export const GATES_ANNOTATION = 'capt.appthrust.com/gates-opened'
+/** On an AddonDelivery that is deleted because its pipeline no longer selects the Cluster: nothing is uninstalled. */
+export const RELEASE_ANNOTATION = 'capt.appthrust.com/released'
 /** On what capt delivered into a workload cluster. */
 export const MANAGED_LABEL = 'capt.appthrust.com/managed'
+export const PIPELINE_FINALIZER = 'infrastructure.cluster.x-k8s.io/addonpipeline'
 export const DELIVERY_FINALIZER = 'infrastructure.cluster.x-k8s.io/addondelivery'
 
 export const FLUX_NAMESPACE = 'flux-system'

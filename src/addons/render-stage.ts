@@ -2,7 +2,7 @@
 // and the checks that must pass before the next part goes out. Pure; everything it needs was read before.
 import type { AddonDelivery, AddonStage } from '#api'
 import type { Values } from '#catalog'
-import { CaptError, hashOf, isCaptError, type Json, type JsonObject } from '#lib'
+import { CaptError, hashOf, isCaptError, type Json, type JsonObject, keyedHash } from '#lib'
 import { expand } from './expand.ts'
 import { renderFlux } from './flux-install.ts'
 import { fluxChecks, READINESS_JOB, renderProbe, renderReadinessJob } from './flux-stage.ts'
@@ -12,7 +12,6 @@ import { lintManifests } from './lint.ts'
 import { type Manifest, parseManifests, splitManifests } from './manifests.ts'
 import { carrierKey, carrierName, FLUX_NAMESPACE, fluxCarrierName, setName } from './names.ts'
 import { nodePoolChecks, renderNodePool } from './node-pool-stage.ts'
-import { resourceSetHash } from './resource-hash.ts'
 import type { Variables } from './variables.ts'
 
 export interface Carrier {
@@ -188,7 +187,7 @@ export function toCarriers(
       name: carrying.shared?.(index) ?? carrierName(stage, part, cluster, index),
       key,
       text,
-      hash: resourceSetHash({ [key]: text }),
+      hash: keyedHash({ [key]: text }),
       shared: carrying.shared !== undefined,
     }
   })

@@ -49,8 +49,8 @@ function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
 
 function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowMs: number): TeardownJudgement {
   const { step, left } = sight
-  if (step.type === 'gate') return running(seen, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
   if (left.length === 0) return next(seen, { state: 'Done', message: 'Nothing left' }, nowMs)
+  if (step.type === 'gate') return running(seen, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
   if (sight.inUse.length > 0) {
     const message = `Still used by ${sight.inUse.join(', ')}`
     if (seen.cause === 'cluster') return next(seen, { state: 'Skipped', message: `${message}; it goes with the cluster` }, nowMs)

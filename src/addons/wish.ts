@@ -1,35 +1,42 @@
 // Who asked for a stage. People ask with labels on the Cluster; a gate label asks too when a person set it, but it
-// never opens the gate: capt does that, and remembers that it did.
+// never opens the gate: capt does that, and remembers whose label it was.
 import type { AddonStage } from '#api'
 import { withNeeds } from './plan.ts'
+
+/** Gates that capt has opened, and who had put the label there. */
+export type Gates = ReadonlyMap<string, 'capt' | 'person'>
 
 export interface Wishes {
   /** Stages to have, with everything they need. */
   readonly wanted: ReadonlySet<string>
-  /** Gate labels that a person set. */
+  /** Stages whose gate label a person set before its time. */
   readonly early: ReadonlySet<string>
 }
 
 type Wishing = Pick<AddonStage, 'name' | 'needs' | 'enabledBy' | 'gateLabel'>
 
-export function readWishes(
-  stages: readonly Wishing[],
-  labels: Readonly<Record<string, string>>,
-  opened: ReadonlySet<string>,
-): Wishes {
-  const early = new Set<string>()
+export function readWishes(stages: readonly Wishing[], labels: Readonly<Record<string, string>>, gates: Gates): Wishes {
+  const isPersons = (key: string, value: string) => labels[key] === value && gates.get(key) !== 'capt'
+  const early = stages.filter(({ gateLabel }) => gateLabel && labels[gateLabel] === 'true' && !gates.has(gateLabel))
   const asked = stages.filter((stage) => {
-    const byHand = stage.gateLabel !== undefined && labels[stage.gateLabel] === 'true' && !opened.has(stage.gateLabel)
-    if (byHand) early.add(stage.name)
-    return byHand || stage.enabledBy.length === 0 || stage.enabledBy.some(({ key, value }) => labels[key] === value)
+    if (stage.enabledBy.length === 0) return true
+    if (stage.gateLabel && isPersons(stage.gateLabel, 'true')) return true
+    return stage.enabledBy.some(({ key, value }) => isPersons(key, value))
   })
-  return { wanted: withNeeds(stages, asked.map((stage) => stage.name)), early }
+  return {
+    wanted: withNeeds(stages, asked.map((stage) => stage.name)),
+    early: new Set(early.map((stage) => stage.name)),
+  }
 }
 
-export function parseGates(annotation: string | undefined): ReadonlySet<string> {
-  return new Set((annotation ?? '').split(',').filter((label) => label !== ''))
+export function parseGates(annotation: string | undefined): Gates {
+  const entries = (annotation ?? '').split(',').filter((entry) => entry !== '')
+  return new Map(entries.map((entry) => (entry.endsWith('=person') ? [entry.slice(0, -'=person'.length), 'person'] : [entry, 'capt'])))
 }
 
-export function formatGates(labels: Iterable<string>): string {
-  return [...labels].sort().join(',')
+export function formatGates(gates: Gates): string {
+  return [...gates]
+    .map(([label, by]) => (by === 'person' ? `${label}=person` : label))
+    .sort()
+    .join(',')
 }

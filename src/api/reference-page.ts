@@ -17,7 +17,8 @@ export function renderReferencePage(kind: Kind, example?: string): string {
   if (example !== undefined) lines.push('## Example', '', '```yaml', example.trimEnd(), '```', '')
   if (kind.rules?.length) lines.push('## Rules', '', ...kind.rules.map(ruleLine), '')
   lines.push('## Spec', '', ...section(kind.spec.schema, 'spec'))
-  if (kind.status) lines.push('## Status', '', 'Written by capt, never by people.', '', ...section(kind.status.schema, 'status'))
+  if (kind.status)
+    lines.push('## Status', '', 'Written by capt, never by people.', '', ...section(kind.status.schema, 'status'))
   if (kind.columns?.length) lines.push('## Columns of kubectl get', '', ...columnTable(kind.columns))
   return `${lines.join('\n').trimEnd()}\n`
 }
@@ -92,7 +93,8 @@ function restrictions(schema: JsonSchema): string[] {
   out.push(...range('', schema.minItems, schema.maxItems, ' items'))
   out.push(...range('', schema.minProperties, schema.maxProperties, ' entries'))
   if (schema['x-kubernetes-list-type'] === 'set') out.push('no duplicates')
-  if (schema['x-kubernetes-list-type'] === 'map') out.push(`unique by ${schema['x-kubernetes-list-map-keys']?.join(', ')}`)
+  if (schema['x-kubernetes-list-type'] === 'map')
+    out.push(`unique by ${schema['x-kubernetes-list-map-keys']?.join(', ')}`)
   const rules = [...(schema['x-kubernetes-validations'] ?? []), ...(schema.items?.['x-kubernetes-validations'] ?? [])]
   for (const rule of rules) out.push(rule.message ?? `\`${rule.rule}\``)
   return out
@@ -114,7 +116,8 @@ function columnTable(columns: readonly Column[]): string[] {
 }
 
 function cell(text: string): string {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+  const safe = text.split('`').map((part, i) => (i % 2 === 1 ? part : part.replaceAll('<', '&lt;')))
+  return safe.join('`').replaceAll('|', '\\|').replaceAll('\n', ' ')
 }
 
 /** Paths of fields without a description: each one is a hole in the reference. */
@@ -124,6 +127,10 @@ export function undescribedFields(kind: Kind): string[] {
     ['status', kind.status?.schema],
   ]
   return parts.flatMap(([path, schema]) =>
-    schema ? rowsBelow(schema, path).filter((row) => !row.schema.description?.trim()).map((row) => row.path) : [],
+    schema
+      ? rowsBelow(schema, path)
+          .filter((row) => !row.schema.description?.trim())
+          .map((row) => row.path)
+      : [],
   )
 }

@@ -13,7 +13,13 @@ type Step =
 export type JsonPath = (value: unknown) => readonly unknown[]
 
 export function parseJsonPath(text: string): JsonPath {
-  const steps = parseSteps(text.trim().replace(/^\{(.*)\}$/s, '$1').replace(/^\$/, ''), text)
+  const steps = parseSteps(
+    text
+      .trim()
+      .replace(/^\{(.*)\}$/s, '$1')
+      .replace(/^\$/, ''),
+    text,
+  )
   return (value) => steps.reduce<unknown[]>((values, step) => values.flatMap((item) => take(item, step)), [value])
 }
 

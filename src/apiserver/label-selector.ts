@@ -3,8 +3,8 @@ import { badRequest } from './status.ts'
 
 export type LabelTest = (labels: Readonly<Record<string, string>>) => boolean
 
-const KEY = String.raw`[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?`
-const VALUE = String.raw`(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?`
+const KEY = `[A-Za-z0-9](?:[-A-Za-z0-9_./]*[A-Za-z0-9])?`
+const VALUE = `(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?`
 const TERM = new RegExp(
   String.raw`^\s*(?:(!)\s*(${KEY})|(${KEY})\s*(?:(==|=|!=)\s*(${VALUE})|\s(in|notin)\s*\(([^)]*)\)|([<>])\s*(-?\d+))?)\s*$`,
 )

@@ -20,6 +20,7 @@ export interface RealmOptions {
   readonly compile: CompileSchema
   readonly converters?: Converters
   readonly history?: HistoryLimits
+  log(message: string, error: unknown): void
 }
 
 export interface RealmState extends Shelf {
@@ -41,7 +42,7 @@ export function openRealm(options: RealmOptions): RealmState {
   const registry = createRegistry({ store, clock, compile, ...(converters ? { converters } : {}) })
   const world: World = { store, registry, clock, suffix: randomSuffix }
   furnish(world)
-  const collector = createCollector(world)
+  const collector = createCollector(world, options.log)
   return { path: store.path, token, store, history, world, collector, streams: new Set() }
 }
 
@@ -64,7 +65,13 @@ function furnish(world: World): void {
 }
 
 /** A write by the server itself. */
-export function systemRequest(world: World, group: string, version: string, plural: string, namespace: string): WriteRequest {
+export function systemRequest(
+  world: World,
+  group: string,
+  version: string,
+  plural: string,
+  namespace: string,
+): WriteRequest {
   const served = world.registry.find(group, version, plural)
   if (!served) throw new Error(`${plural}.${group} is not served`)
   return {

@@ -25,11 +25,12 @@ export interface Status {
   readonly message?: string
   readonly reason?: string
   readonly details?: Details
-  readonly code: number
+  /** Absent on success. */
+  readonly code?: number
 }
 
 export class StatusError extends Error {
-  readonly status: Status
+  readonly status: Status & { readonly code: number }
 
   constructor(code: number, reason: string, message: string, details?: Details, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -131,8 +132,19 @@ export function expired(message: string): StatusError {
   return new StatusError(410, 'Expired', message)
 }
 
-export function methodNotAllowed(message: string): StatusError {
-  return new StatusError(405, 'MethodNotAllowed', message)
+export function methodNotAllowed(): StatusError {
+  const message = 'the server does not allow this method on the requested resource'
+  return new StatusError(405, 'MethodNotAllowed', message, {})
+}
+
+/** The address means nothing that is served here. */
+export function notServed(): StatusError {
+  return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
+}
+
+/** Something is wrong with the query: `ListOptions`, `DeleteOptions`, `PatchOptions`. */
+export function invalidOptions(kind: string, fault: Fault): StatusError {
+  return invalid({ group: 'meta.k8s.io', kind }, '', [fault])
 }
 
 export function unauthorized(): StatusError {
@@ -140,13 +152,7 @@ export function unauthorized(): StatusError {
 }
 
 export function internalError(why: string, cause?: unknown): StatusError {
-  return new StatusError(
-    500,
-    'InternalError',
-    `Internal error occurred: ${why}`,
-    { causes: [{ message: why }] },
-    cause,
-  )
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] }, cause)
 }
 
 export function serviceUnavailable(message: string): StatusError {

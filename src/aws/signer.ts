@@ -57,7 +57,7 @@ export async function presignUrl(request: SignableRequest, place: SigningPlace, 
   const signer = await signerFor(place)
   const signed = await signer.presign(toHttp(request), { signingDate: new Date(place.nowMs), expiresIn: seconds })
   const query = Object.entries(signed.query ?? {})
-    .map(([name, value]) => `${escape(name)}=${escape(String(value))}`)
+    .map(([name, value]) => `${toQuery(name)}=${toQuery(String(value))}`)
     .join('&')
   return `https://${request.host}/?${query}`
 }
@@ -79,5 +79,5 @@ function toHttp({ method, host, query = {}, headers = {}, body }: SignableReques
   }
 }
 
-const escape = (text: string): string =>
+const toQuery = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -77,6 +77,7 @@ export {
   oidcProviderArn,
   type TrustPolicy,
 } from './roles.ts'
+export { codeForText, SYMPTOMS, type Symptom } from './symptoms.ts'
 export { AWS_SETTINGS, lintValues, RETIRED, type Retired, type ValueFinding } from './values-lint.ts'
 export { mergeValues, type Values } from './values-merge.ts'
 export { byNewest, compareVersions, isAtLeast, lineOf, parseVersion, toVersion, type Version } from './version.ts'

@@ -1,4 +1,5 @@
 // Says what an error code means, what to check and how to put it right, without leaving the terminal.
+import { codeForText } from '#catalog'
 import { CaptError } from '#lib'
 import { type Command, EXIT, type Io } from './command.ts'
 import type { ErrorPage, ErrorPages } from './error-pages.ts'
@@ -11,7 +12,11 @@ export const command: Command = {
   positionals: '[CODE | TEXT]',
   examples: [
     { run: 'explain CAPT_CHART_FORBIDDEN', about: 'What a code means, what to check, how to put it right' },
-    { run: "explain '403 forbidden'", about: 'Codes whose pages speak of a text' },
+    {
+      run: "explain 'pulling from host public.ecr.aws failed: 403 forbidden'",
+      about: 'An error text of another program',
+    },
+    { run: 'explain spot', about: 'Codes whose pages speak of a word' },
     { run: 'explain', about: 'All codes' },
   ],
   options: OUTPUT_OPTION,
@@ -47,6 +52,8 @@ function find(asked: string, pages: ErrorPages): [string, ErrorPage][] {
   if (asked === '') return all
   const code = all.filter(([name]) => name === asked.toUpperCase() || name === `CAPT_${asked.toUpperCase()}`)
   if (code.length > 0) return code
+  const known = codeForText(asked)
+  if (known && pages[known]) return [[known, pages[known]]]
   const words = asked.toLowerCase().split(/\s+/)
   return all.filter(([name, page]) => {
     const text = `${name} ${page.means} ${page.check} ${page.fix}`.toLowerCase()

@@ -69,12 +69,16 @@ function hasLivingMember(group: number): boolean {
   })
 }
 
-/** Leaders of process groups that carry this entry in their environment; only on Linux, and only our own user's. */
-export function findLeaders(entry: string): readonly ProcessIdentity[] {
+/**
+ * Leaders of process groups with this entry in their environment and a name that fits; only on Linux, and only our own
+ * user's. The name matters: a daemon that a module starts inherits the environment too.
+ */
+export function findLeaders(entry: string, called: RegExp): readonly ProcessIdentity[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || statOf(Number(name))?.[2] !== name) return []
     try {
+      if (!called.test(readFileSync(`/proc/${name}/comm`, 'latin1'))) return []
       if (!readFileSync(`/proc/${name}/environ`, 'latin1').split('\0').includes(entry)) return []
     } catch {
       return []

@@ -64,13 +64,18 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
 
   async function write(entry: Series): Promise<void> {
     if (entry.written >= entry.count) return
-    const count = entry.count
-    if (entry.written > 0 && (await raise(entry.key, count))) {
-      entry.written = count
-      return
+    const { count } = entry
+    if (entry.written > 0) {
+      if (await raise(entry.key, count)) {
+        entry.written = count
+        return
+      }
+      // Servers forget events after an hour or so: then the story starts anew.
+      entry.count = 1
     }
     try {
       await objects.create(EventKind, entry.event)
+      entry.written = 1
     } catch (error) {
       if (!isKubeError(error, 'AlreadyExists')) throw error
       // An earlier process told the same; its count goes on.
@@ -78,11 +83,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
       entry.count += told?.series?.count ?? 1
       await raise(entry.key, entry.count)
       entry.written = entry.count
-      return
     }
-    // Servers forget events after an hour or so: then the story starts anew.
-    entry.count -= count - 1
-    entry.written = 1
   }
 
   /** False when the server has forgotten the event. */

@@ -3,6 +3,8 @@ export { type Credentials, fixedCredentials, type Identity, type ServerAccess } 
 export type { Exchange, Verb } from './calls.ts'
 export { type Client, type ClientOptions, createClient, type RawAnswer, type RawInit } from './client.ts'
 export { type Connection, type ConnectOptions, connect } from './connect.ts'
+export { type Discovery, discover } from './discovery.ts'
+export { createEvents, type EventRecorder, type EventsOptions } from './events.ts'
 export type { Incident } from './informer.ts'
 export type { FedInformers, InformerCounts, InformersOptions } from './informers.ts'
 export {

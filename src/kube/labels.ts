@@ -14,20 +14,22 @@ function parts(selector: string): string[] {
 }
 
 export function matchesLabels(labels: Labels, selector: string | undefined): boolean {
-  return parts(selector ?? '').every((part) => matches(labels ?? {}, part))
+  const requirements = parts(selector ?? '').map(toRequirement)
+  return requirements.every((holds) => holds(labels ?? {}))
 }
 
-function matches(labels: Readonly<Record<string, string>>, part: string): boolean {
-  const set = SET.exec(part)
-  if (set) {
-    const value = labels[set[1]!]
-    const isIn = value !== undefined && set[3]!.split(',').some((item) => item.trim() === value)
-    return set[2] === 'in' ? isIn : !isIn
+type Requirement = (labels: Readonly<Record<string, string>>) => boolean
+
+function toRequirement(part: string): Requirement {
+  const [, key, operator, list] = SET.exec(part) ?? []
+  if (key !== undefined) {
+    const values = list!.split(',').map((item) => item.trim())
+    return (labels) => (labels[key] !== undefined && values.includes(labels[key])) === (operator === 'in')
   }
-  const pair = /^([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)$/.exec(part)
-  if (pair) return (labels[pair[1]!] === pair[3]) === (pair[2] !== '!=')
-  if (/^![^=!\s]+$/.test(part)) return labels[part.slice(1)] === undefined
-  if (/^[^=!\s()]+$/.test(part)) return labels[part] !== undefined
+  const [, name, sign, value] = /^([^=!\s]+)\s*(==|=|!=)\s*([^=!\s]*)$/.exec(part) ?? []
+  if (name !== undefined) return (labels) => (labels[name] === value) === (sign !== '!=')
+  if (/^![^=!\s]+$/.test(part)) return (labels) => labels[part.slice(1)] === undefined
+  if (/^[^=!\s()]+$/.test(part)) return (labels) => labels[part] !== undefined
   throw new KubeError('Invalid', `labelSelector: "${part}" is not a requirement`, {
     hint: 'write requirements like app=web, tier!=db, env in (a,b), ready or !ready, joined by commas',
   })

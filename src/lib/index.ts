@@ -1,6 +1,7 @@
 // Small words without a domain. Everybody may open this door; it opens none.
 export * from './certificate.ts'
 export * from './clock.ts'
+export * from './closest.ts'
 export * from './duration.ts'
 export * from './errors.ts'
 export * from './hash.ts'
@@ -8,3 +9,5 @@ export * from './json.ts'
 export * from './log.ts'
 export * from './metrics.ts'
 export * from './redact.ts'
+export * from './keyed-hash.ts'
+export * from './plural.ts'

@@ -13,17 +13,37 @@ export function jsonLog(options: { readonly level?: LogLevel; readonly to?: Dest
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (level) => ({ level }) },
   }
-  return toLog(pino(settings, options.to ?? destination({ dest: 2, sync: true })))
+  return new JsonLog(pino(settings, options.to ?? destination({ dest: 2, sync: true })), {})
 }
 
-function toLog(logger: Logger): Log {
-  const keysOf = (keys: LogKeys | undefined) => (keys ? masked(keys) : {})
-  return {
-    debug: (message, keys) => logger.debug(keysOf(keys), message),
-    info: (message, keys) => logger.info(keysOf(keys), message),
-    warn: (message, keys) => logger.warn(keysOf(keys), message),
-    error: (message, keys) => logger.error(keysOf(keys), message),
-    with: (keys) => toLog(logger.child(masked(keys))),
+/** Every turn of every object gets a log of its own: binding keys costs nothing until a line is written. */
+class JsonLog implements Log {
+  readonly #logger: Logger
+  readonly #bound: LogKeys
+
+  constructor(logger: Logger, bound: LogKeys) {
+    this.#logger = logger
+    this.#bound = bound
+  }
+
+  debug(message: string, keys?: LogKeys): void {
+    this.#write('debug', message, keys)
+  }
+  info(message: string, keys?: LogKeys): void {
+    this.#write('info', message, keys)
+  }
+  warn(message: string, keys?: LogKeys): void {
+    this.#write('warn', message, keys)
+  }
+  error(message: string, keys?: LogKeys): void {
+    this.#write('error', message, keys)
+  }
+  with(keys: LogKeys): Log {
+    return new JsonLog(this.#logger, { ...this.#bound, ...keys })
+  }
+
+  #write(level: LogLevel, message: string, keys: LogKeys | undefined): void {
+    if (this.#logger.isLevelEnabled(level)) this.#logger[level](masked({ ...this.#bound, ...keys }), message)
   }
 }
 

@@ -4,7 +4,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { type AnyObject, apiVersionOf, type KindRef } from '#api'
-import { isKubeError, type Patch, type ServerAccess, type WriteOptions } from '#kube'
+import { isKubeError, matchesLabels, type Patch, type ServerAccess, type WriteOptions } from '#kube'
 import { createAuthority, issueCertificate } from '#lib'
 import { createMemoryStorage, type MemoryStorage, type StoredEvent } from './memory-storage.ts'
 import { parseTarget, statusOf, type Target } from './rest-paths.ts'
@@ -117,7 +117,9 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
     const { kind, namespace } = watch.target
     if (event.kind.plural !== kind.plural || event.kind.group !== kind.group) return
     if (namespace !== undefined && event.object.metadata.namespace !== namespace) return
-    write(watch, JSON.stringify({ type: event.type, object: event.object }))
+    // An object that leaves the selection is gone for this watch.
+    const isSelected = matchesLabels(event.object.metadata.labels, watch.target.query.get('labelSelector') ?? '')
+    write(watch, JSON.stringify({ type: isSelected ? event.type : 'DELETED', object: event.object }))
   }
 
   function takeFault(verb: string): Fault | undefined {
@@ -181,13 +183,16 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
 
   function toSnapshot({ kind, namespace, query }: Target) {
     const labelSelector = query.get('labelSelector') ?? undefined
-    return { items: storage.list(kind, { namespace, labelSelector }), version: storage.version, offset: 0 }
+    const fieldSelector = query.get('fieldSelector') ?? undefined
+    const items = storage.list(kind, { namespace, labelSelector, fieldSelector })
+    return { items, version: storage.version, offset: 0 }
   }
 
   function change(target: Target, method: string, type: string, body: unknown): AnyObject | undefined {
     const { kind, key, subresource } = target
-    const how: WriteOptions = subresource === 'status' ? { subresource } : {}
-    if (method === 'POST') return storage.create(kind, body as AnyObject)
+    const dryRun = target.query.get('dryRun') === 'All'
+    const how: WriteOptions = subresource === 'status' ? { subresource, dryRun } : { dryRun }
+    if (method === 'POST') return storage.create(kind, body as AnyObject, how)
     if (method === 'PUT') return storage.replace(kind, body as AnyObject, how)
     if (method === 'DELETE') {
       const { preconditions, propagationPolicy: propagation } = body as {
@@ -220,9 +225,10 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
     try {
       const found = verb === 'get' ? storage.get(target.kind, target.key!) : undefined
       if (verb === 'get' && !found) return answer(response, 404, statusOf(404, 'NotFound', 'not found', target))
+      const uid = verb === 'delete' ? storage.get(target.kind, target.key!)?.metadata.uid : undefined
       const object = found ?? change(target, request.method!, request.headers['content-type'] ?? '', body)
-      const uid = request.method === 'DELETE' ? { details: { name: target.key?.name } } : {}
-      answer(response, verb === 'create' ? 201 : 200, object ?? { ...statusOf(200), status: 'Success', ...uid })
+      const gone = { ...statusOf(200), status: 'Success', details: { uid } }
+      answer(response, verb === 'create' ? 201 : 200, object ?? gone)
     } catch (error) {
       if (!isKubeError(error)) throw error
       answer(response, error.status ?? 422, statusOf(error.status ?? 422, error.reason, error.message, target))

@@ -29,9 +29,17 @@ export function openServer(kubeconfigPath: string): Server {
     call: (method, path, body, contentType = 'application/json') =>
       new Promise((resolve, reject) => {
         const text = body === undefined ? undefined : JSON.stringify(body)
-        const headers = text === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }
+        const headers =
+          text === undefined ? {} : { 'content-type': contentType, 'content-length': Buffer.byteLength(text) }
         const sent = request(
-          { host: base.hostname, port: base.port, method, path, agent, headers: { accept: 'application/json', ...headers } },
+          {
+            host: base.hostname,
+            port: base.port,
+            method,
+            path,
+            agent,
+            headers: { accept: 'application/json', ...headers },
+          },
           (response) => {
             let answer = ''
             response.setEncoding('utf8')

@@ -54,8 +54,8 @@ export function schemaFaults(schema: JsonSchema): string[] {
   const structural = structuralFaults(schema)
   if (structural.length > 0) return structural
   const found: string[] = []
-  checkDefaults(schema, '', found)
   if (hasRules(schema)) checkRules(schema, '', true, undefined, found)
+  if (found.length === 0) checkDefaults(schema, '', found)
   return found
 }
 
@@ -64,7 +64,9 @@ function checkDefaults(schema: JsonSchema, path: string, found: string[]): void 
   if (schema.default !== undefined && schema.default !== null) {
     const { value } = prune({ v: schema.default }, { type: 'object', properties: { v: schema } })
     if (!jsonEqual(value, { v: schema.default })) found.push(`${at}: must not have unknown fields`)
-    for (const fault of validateValue(schema.default, schema, at).faults) found.push(fault.message)
+    const faults = validateValue(schema.default, schema, at).faults
+    if (faults.length === 0) faults.push(...validateRules(schema.default, schema, undefined, at, isEmbedded(schema)))
+    found.push(...faults.map((fault) => fault.message))
   }
   eachChild(schema, path, (child, childPath) => void checkDefaults(child, childPath, found))
 }
@@ -96,8 +98,12 @@ function checkRules(
   eachChild(schema, path, (child, childPath, isItem) => {
     const breaksPairs = isItem && schema['x-kubernetes-list-type'] !== 'map'
     const within = breaksPairs ? (unpaired ?? path) : unpaired
-    checkRules(child, childPath, child['x-kubernetes-embedded-resource'] === true, within, found)
+    checkRules(child, childPath, isEmbedded(child), within, found)
   })
+}
+
+function isEmbedded(schema: JsonSchema): boolean {
+  return schema['x-kubernetes-embedded-resource'] === true
 }
 
 function isFieldPath(fieldPath: string, schema: JsonSchema): boolean {

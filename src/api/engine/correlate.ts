@@ -41,7 +41,9 @@ export class Correlation {
   #compare(): boolean {
     const { value, old } = this
     if (Array.isArray(value) && this.#schema['x-kubernetes-list-type'] === 'map')
-      return Array.isArray(old) && value.length === old.length && value.every((_, i) => this.item(i)?.unchanged === true)
+      return (
+        Array.isArray(old) && value.length === old.length && value.every((_, i) => this.item(i)?.unchanged === true)
+      )
     if (!isPlainObject(value) || !isPlainObject(old)) return jsonEqual(value, old)
     const names = Object.keys(value)
     return names.length === Object.keys(old).length && names.every((name) => this.field(name)?.unchanged === true)

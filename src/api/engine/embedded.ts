@@ -42,7 +42,7 @@ function checkTypeMeta(object: Readonly<Record<string, Json>>, path: string): Fa
 }
 
 function kindRule(value: string): string {
-  const rules = value.length > 63 ? ['must be no more than 63 bytes'] : []
+  const rules = value.length > 63 ? ['must be no more than 63 characters'] : []
   if (!KIND.test(value.toLowerCase()))
     rules.push(
       "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",

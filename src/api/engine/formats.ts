@@ -128,7 +128,8 @@ export function isRequestUri(text: string): boolean {
   if (text === '*') return true
   const hasBadEscape = /%(?![0-9a-fA-F]{2})/.test(text.split('?')[0]!)
   const scheme = /^([a-zA-Z][a-zA-Z0-9+.-]*):/.exec(text)
-  if (!scheme) return text.startsWith('/') && !hasBadEscape && (!text.startsWith('//') || isAuthority(authorityOf(text.slice(2))))
+  if (!scheme)
+    return text.startsWith('/') && !hasBadEscape && (!text.startsWith('//') || isAuthority(authorityOf(text.slice(2))))
   const rest = text.slice(scheme[0].length)
   if (!rest.startsWith('/')) return true
   return !hasBadEscape && (!rest.startsWith('//') || isAuthority(authorityOf(rest.slice(2))))

@@ -31,10 +31,17 @@ export function hasRules(schema: JsonSchema | undefined): boolean {
   return answer
 }
 
-export function validateRules(value: Json, schema: JsonSchema, old: Json | undefined): Fault[] {
+/** `path` and `isResource` are for values that are not a whole object, such as a default. */
+export function validateRules(
+  value: Json,
+  schema: JsonSchema,
+  old: Json | undefined,
+  path = '',
+  isResource = true,
+): Fault[] {
   if (!hasRules(schema)) return []
   const pairs = old === undefined ? NO_PAIRS : { here: new Correlation(value, old, schema), above: undefined }
-  return walk(value, old, schema, '', pairs, true)
+  return walk(value, old, schema, path, pairs, isResource)
 }
 
 function walk(

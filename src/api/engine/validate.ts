@@ -1,28 +1,13 @@
 // Checks a value against the value rules of a schema: types, ranges, lengths, patterns, formats, enums, required, any/all/one of.
 // What is compared, in which order, and how a fault is worded follows kube-apiserver.
 import { isPlainObject, type Json, jsonEqual } from '#lib'
-import type { Fault } from '../engine.ts'
 import type { JsonSchema } from '../schema.ts'
 import type { Correlation } from './correlate.ts'
-import { fault, notSupported, required } from './faults.ts'
+import { fault, required } from './faults.ts'
+import { Findings } from './findings.ts'
 import { formatCheck } from './formats.ts'
-import { badValue, formatNumber, isServerInteger, quote } from './go-text.ts'
-import { matchesPattern } from './patterns.ts'
-
-/** Faults found, each once, and how many checks went well: the best branch of an anyOf is the one that got furthest. */
-export class Findings {
-  readonly faults: Fault[] = []
-  matches = 0
-
-  add(one: Fault): void {
-    if (!this.faults.some((known) => known.message === one.message)) this.faults.push(one)
-  }
-
-  merge(other: Findings): void {
-    for (const one of other.faults) this.add(one)
-    this.matches += other.matches
-  }
-}
+import { quote } from './go-text.ts'
+import { checkEnum, checkNumber, checkString, checkType, typesOf } from './scalars.ts'
 
 export function validateValue(value: Json, schema: JsonSchema, path: string, pair?: Correlation): Findings {
   const found = checkNode(value, schema, path, pair)
@@ -73,100 +58,6 @@ function checkNode(value: Json, schema: JsonSchema, path: string, pair: Correlat
   }
   found.matches++
   return found
-}
-
-function typesOf(schema: JsonSchema): readonly string[] {
-  if (schema['x-kubernetes-int-or-string']) return ['integer', 'string']
-  return schema.type === undefined ? [] : [schema.type]
-}
-
-export function typeOf(value: Json): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'array'
-  if (typeof value === 'number') return isServerInteger(value) ? 'integer' : 'number'
-  return typeof value
-}
-
-function checkType(value: Json, schema: JsonSchema, path: string, found: Findings): boolean {
-  const types = typesOf(schema)
-  const actual = typeOf(value)
-  const refuse = (wanted: string, got: string) => {
-    found.add(fault('TypeInvalid', path, quote(got), `${path} in body must be of type ${wanted}: ${quote(got)}`))
-    return false
-  }
-  if (value === null) return types.length === 0 || schema.nullable === true || refuse(types.join(','), 'null')
-
-  const isKnownFormat = formatCheck(schema.format) !== undefined
-  const isWholeFloat = actual === 'number' && types.includes('integer') && isNearlyInteger(value as number)
-  const isIntegerForNumber = actual === 'integer' && types.includes('number')
-  const isText = actual === 'string' || actual === 'array'
-  const fits = types.includes(actual) || isWholeFloat || isIntegerForNumber
-  if (!isText && isKnownFormat && !fits) {
-    return refuse(schema.format!, actual === 'integer' ? 'int64' : actual === 'number' ? 'float64' : '')
-  }
-  if (isText && isKnownFormat && !types.includes('number') && !types.includes('integer')) return true
-  return fits || refuse(types.join(','), actual)
-}
-
-function isNearlyInteger(value: number): boolean {
-  if (Math.abs(value) > Number.MAX_SAFE_INTEGER) return false
-  const whole = Math.trunc(value)
-  if (value === whole) return true
-  if (value < 0 || whole === 0) return false
-  return Math.abs(value - whole) / (Math.abs(value) + whole) < 1e-9
-}
-
-function checkString(value: string, schema: JsonSchema, path: string, found: Findings): void {
-  const { minLength, maxLength, pattern } = schema
-  const length = maxLength === undefined && minLength === undefined ? 0 : [...value].length
-  if (maxLength !== undefined && length > maxLength)
-    found.add(fault('TooLong', path, undefined, `may not be more than ${maxLength} bytes`))
-  else if (minLength !== undefined && length < minLength)
-    found.add(fault('Invalid', path, quote(value), `${path} in body should be at least ${minLength} chars long`))
-  else if (pattern !== undefined && pattern !== '' && !matchesPattern(pattern, value))
-    found.add(fault('Invalid', path, quote(value), `${path} in body should match '${pattern}'`))
-}
-
-function checkNumber(value: number, schema: JsonSchema, path: string, found: Findings): void {
-  const isInteger = isServerInteger(value)
-  const bound = (limit: number) => (isInteger ? Math.trunc(limit) : limit)
-  const refuse = (rule: string, limit: number) =>
-    found.add(fault('Invalid', path, formatNumber(value), `${path} in body should be ${rule} ${formatNumber(limit)}`))
-
-  if (schema.multipleOf !== undefined) {
-    const factor = bound(schema.multipleOf)
-    const isMultiple = isInteger
-      ? value % factor === 0
-      : isNearlyInteger(factor < 1 ? (1 / factor) * value : value / factor)
-    if (factor <= 0) {
-      const text = formatNumber(factor)
-      found.add(fault('Invalid', path, text, `factor MultipleOf declared for ${path} must be positive: ${text}`))
-    } else if (!isMultiple) refuse('a multiple of', factor)
-  }
-  if (schema.minimum !== undefined) {
-    const limit = bound(schema.minimum)
-    if (schema.exclusiveMinimum ? value <= limit : value < limit)
-      refuse(schema.exclusiveMinimum ? 'greater than' : 'greater than or equal to', limit)
-  }
-  if (schema.maximum !== undefined) {
-    const limit = bound(schema.maximum)
-    if (schema.exclusiveMaximum ? value >= limit : value > limit)
-      refuse(schema.exclusiveMaximum ? 'less than' : 'less than or equal to', limit)
-  }
-}
-
-function checkEnum(value: Json, schema: JsonSchema, path: string, found: Findings): void {
-  const values = schema.enum
-  if (!values || values.length === 0) return
-  if (value !== null && values.some((allowed) => isEnumValue(value, allowed))) return
-  const supported = values.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed)))
-  found.add(notSupported(path, badValue(value), supported))
-}
-
-function isEnumValue(value: Json, allowed: Json): boolean {
-  if (typeof value === 'number' && typeof allowed === 'number' && isServerInteger(allowed))
-    return Math.trunc(value) === allowed
-  return jsonEqual(value, allowed)
 }
 
 function checkList(

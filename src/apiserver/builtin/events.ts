@@ -20,7 +20,11 @@ export function toNewerEvent(event: ApiObject): ApiObject {
   return rename(event, 'events.k8s.io/v1', (core, newer) => [core, newer])
 }
 
-function rename(event: ApiObject, apiVersion: string, order: (core: string, newer: string) => [string, string]): ApiObject {
+function rename(
+  event: ApiObject,
+  apiVersion: string,
+  order: (core: string, newer: string) => [string, string],
+): ApiObject {
   const names = new Map(RENAMED.map(([core, newer]) => order(core, newer)))
   const fields = Object.entries(event).map(([field, value]) => [names.get(field) ?? field, value])
   return { ...(Object.fromEntries(fields) as ApiObject), apiVersion, kind: 'Event' }

@@ -132,20 +132,29 @@ function protosBelow(folder: string): string[] {
 }
 
 function readProto(source: string): void {
-  const scope = /^package (\S+);/m.exec(source)![1]!.replace(/^k8s\.io\./, '').replaceAll('_', '-')
+  const scope = /^package (\S+);/m
+    .exec(source)![1]!
+    .replace(/^k8s\.io\./, '')
+    .replaceAll('_', '-')
   let fields: Map<string, { number: number; type: string; repeated: boolean }> | undefined
   for (const line of source.split('\n')) {
     const message = /^message (\w+) \{/.exec(line)
-    if (message) messages.set(`${scope}.${message[1]}`, (fields = new Map()))
+    if (message) {
+      fields = new Map()
+      messages.set(`${scope}.${message[1]}`, fields)
+    }
     const field = /^ {2}(?:(optional|repeated|required) )?(map<[^>]+>|\.?[\w.]+) (\w+) = (\d+)/.exec(line)
     if (!field || !fields) continue
     const bare = field[2]!.replace(/^\.?k8s\.io\./, '').replaceAll('_', '-')
     const isMessage = /^[A-Z]/.test(bare)
     // A few wire names start with a capital or lost their dollar sign; JSON knows better.
-    fields.set(field[3]!.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()), {
-      number: Number(field[4]),
-      type: isMessage ? `${scope}.${bare}` : bare,
-      repeated: field[1] === 'repeated',
-    })
+    fields.set(
+      field[3]!.replace(/^[A-Z](?=[a-z])/, (letter) => letter.toLowerCase()),
+      {
+        number: Number(field[4]),
+        type: isMessage ? `${scope}.${bare}` : bare,
+        repeated: field[1] === 'repeated',
+      },
+    )
   }
 }

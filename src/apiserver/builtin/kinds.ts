@@ -62,7 +62,13 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
   define('v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'], subresources: ['token'] }),
   define('v1', 'Event', 'events', {
     shortNames: ['ev'],
-    selectable: [...EVENT_FIELDS.map((field) => `involvedObject.${field}`), 'reason', 'reportingComponent', 'source', 'type'],
+    selectable: [
+      ...EVENT_FIELDS.map((field) => `involvedObject.${field}`),
+      'reason',
+      'reportingComponent',
+      'source',
+      'type',
+    ],
     createOnUpdate: true,
   }),
   define('v1', 'Pod', 'pods', {
@@ -70,9 +76,22 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
     categories: all,
     status: true,
     subresources: ['eviction', 'binding'],
-    selectable: ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName', 'status.phase', 'status.podIP', 'status.nominatedNodeName'],
+    selectable: [
+      'spec.nodeName',
+      'spec.restartPolicy',
+      'spec.schedulerName',
+      'spec.serviceAccountName',
+      'status.phase',
+      'status.podIP',
+      'status.nominatedNodeName',
+    ],
   }),
-  define('v1', 'Node', 'nodes', { namespaced: false, shortNames: ['no'], status: true, selectable: ['spec.unschedulable'] }),
+  define('v1', 'Node', 'nodes', {
+    namespaced: false,
+    shortNames: ['no'],
+    status: true,
+    selectable: ['spec.unschedulable'],
+  }),
   define('v1', 'Service', 'services', {
     shortNames: ['svc'],
     categories: all,
@@ -112,18 +131,35 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
   define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies', { shortNames: ['netpol'], generation: true }),
   define('networking.k8s.io/v1', 'Ingress', 'ingresses', { shortNames: ['ing'], status: true, generation: true }),
   define('networking.k8s.io/v1', 'IngressClass', 'ingressclasses', { namespaced: false, generation: true }),
-  define('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets', { shortNames: ['pdb'], status: true, generation: true, unconditionalUpdate: false }),
+  define('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets', {
+    shortNames: ['pdb'],
+    status: true,
+    generation: true,
+    unconditionalUpdate: false,
+  }),
   define('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices', { generation: true }),
   define('storage.k8s.io/v1', 'StorageClass', 'storageclasses', { namespaced: false, shortNames: ['sc'] }),
   define('storage.k8s.io/v1', 'CSIDriver', 'csidrivers', { namespaced: false }),
   define('storage.k8s.io/v1', 'CSINode', 'csinodes', { namespaced: false }),
   define('storage.k8s.io/v1', 'VolumeAttachment', 'volumeattachments', { namespaced: false, status: true }),
-  define('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', { namespaced: false, shortNames: ['pc'], generation: true }),
+  define('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', {
+    namespaced: false,
+    shortNames: ['pc'],
+    generation: true,
+  }),
 
   define('rbac.authorization.k8s.io/v1', 'Role', 'roles', { name: 'path', createOnUpdate: true }),
   define('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings', { name: 'path', createOnUpdate: true }),
-  define('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', { namespaced: false, name: 'path', createOnUpdate: true }),
-  define('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', { namespaced: false, name: 'path', createOnUpdate: true }),
+  define('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', {
+    namespaced: false,
+    name: 'path',
+    createOnUpdate: true,
+  }),
+  define('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', {
+    namespaced: false,
+    name: 'path',
+    createOnUpdate: true,
+  }),
 
   define('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration', 'validatingwebhookconfigurations', {
     namespaced: false,

@@ -58,7 +58,8 @@ function validateConfigMap(map: ApiObject, old: ApiObject | undefined): readonly
     Object.values(binary).reduce((sum, text) => sum + Buffer.byteLength(text, 'base64'), 0)
   const faults = [...keyFaults(data, 'data'), ...keyFaults(binary, 'binaryData')]
   for (const key of Object.keys(data)) {
-    if (Object.hasOwn(binary, key)) faults.push(invalidFault(`data[${key}]`, key, 'duplicate of key present in binaryData'))
+    if (Object.hasOwn(binary, key))
+      faults.push(invalidFault(`data[${key}]`, key, 'duplicate of key present in binaryData'))
   }
   if (size > MAX_DATA) faults.push(fault('', 'TooLong', `Too long: may not be more than ${MAX_DATA} bytes`))
   return old ? [...faults, ...frozenFaults(map, old, ['data', 'binaryData'])] : faults
@@ -68,7 +69,9 @@ function keyFaults(data: Readonly<Record<string, string>>, path: string): readon
   return Object.keys(data).flatMap((key) => {
     if (key.length > 253) return [invalidFault(`${path}[${key}]`, key, 'must be no more than 253 bytes')]
     if (!CONFIG_KEY.test(key)) return [invalidFault(`${path}[${key}]`, key, CONFIG_KEY_TEXT)]
-    return key === '.' || key.startsWith('..') ? [invalidFault(`${path}[${key}]`, key, "must not be '.' or start with '..'")] : []
+    return key === '.' || key.startsWith('..')
+      ? [invalidFault(`${path}[${key}]`, key, "must not be '.' or start with '..'")]
+      : []
   })
 }
 

@@ -1,9 +1,126 @@
-// (placeholder until the next file)
+// The work that goes on behind requests: dependents follow their owners, namespaces and definitions take their contents
+// along. It reacts to what was written and never polls; at start it looks once at everything that a kill may have left.
+import { messageOf } from '#lib'
+import type { ApiObject } from '../object.ts'
+import type { Change, Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
+import { cleanDefinition } from './definition.ts'
+import { collectDependent, orphanDependents, releaseOwner } from './garbage.ts'
+import { emptyNamespace } from './namespace.ts'
 
 export interface Collector {
+  /** Resolves when nothing is left to do. */
+  settled(): Promise<void>
   stop(): void
 }
-export function createCollector(_world: World): Collector {
-  return { stop() {} }
+
+/** One thing to look at again. Doing it twice is harmless, so the same text is queued once. */
+interface Chore {
+  readonly do: 'dependent' | 'owner' | 'orphan' | 'namespace' | 'definition'
+  /** A uid for the first three, a name for the others. */
+  readonly of: string
+}
+
+const PAUSE_EVERY = 20
+const CRD_GROUP = 'apiextensions.k8s.io'
+
+export function createCollector(world: World, log: (message: string, error: unknown) => void): Collector {
+  const queue = new Map<string, Chore>()
+  let running = false
+  let open = true
+  let waiting: (() => void)[] = []
+
+  const add = (chore: Chore) => {
+    queue.set(JSON.stringify(chore), chore)
+    if (running || !open) return
+    running = true
+    setImmediate(run)
+  }
+
+  function run(): void {
+    for (let i = 0; open && i < PAUSE_EVERY; i++) {
+      const next = queue.entries().next()
+      if (next.done) break
+      queue.delete(next.value[0])
+      try {
+        perform(world, next.value[1])
+      } catch (error) {
+        log(`The collector could not finish a chore: ${messageOf(error)}`, error)
+      }
+    }
+    if (open && queue.size > 0) return void setImmediate(run)
+    running = false
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+
+  const unsubscribe = world.store.subscribe((change) => {
+    for (const chore of choresFor(change)) add(chore)
+  })
+  for (const chore of leftovers(world)) add(chore)
+
+  return {
+    settled: () => new Promise((resolve) => (running ? waiting.push(resolve) : resolve())),
+    stop() {
+      open = false
+      unsubscribe()
+    },
+  }
+}
+
+function choresFor({ type, collection, object, previous }: Change): readonly Chore[] {
+  const { uid, ownerReferences = [], namespace, deletionTimestamp, finalizers = [], name } = object.metadata
+  const chores: Chore[] = []
+  if (type === 'DELETED') {
+    chores.push({ do: 'owner', of: uid! })
+    for (const owner of ownerReferences) chores.push({ do: 'owner', of: owner.uid })
+    if (namespace !== undefined) chores.push({ do: 'namespace', of: namespace })
+    if (collection.group.includes('.'))
+      chores.push({ do: 'definition', of: `${collection.resource}.${collection.group}` })
+    return chores
+  }
+  const owners = (value: ApiObject | undefined) => JSON.stringify(value?.metadata.ownerReferences ?? [])
+  if (owners(object) !== owners(previous?.object)) {
+    chores.push({ do: 'dependent', of: uid! })
+    for (const owner of previous?.object.metadata.ownerReferences ?? []) chores.push({ do: 'owner', of: owner.uid })
+  }
+  if (!deletionTimestamp) return chores
+  if (finalizers.includes('foregroundDeletion')) chores.push({ do: 'owner', of: uid! })
+  if (finalizers.includes('orphan')) chores.push({ do: 'orphan', of: uid! })
+  if (isNamespace(collection)) chores.push({ do: 'namespace', of: name })
+  else if (namespace !== undefined) chores.push({ do: 'namespace', of: namespace })
+  if (isDefinition(collection)) chores.push({ do: 'definition', of: name })
+  return chores
+}
+
+const isNamespace = ({ group, resource }: Collection) => group === '' && resource === 'namespaces'
+const isDefinition = ({ group, resource }: Collection) =>
+  group === CRD_GROUP && resource === 'customresourcedefinitions'
+
+/** After a kill: whatever is being deleted, and every owner somebody still names. */
+function leftovers({ store }: World): readonly Chore[] {
+  const deleting = (collection: Collection) =>
+    [...store.scan(collection)].filter((row) => row.text.includes('"deletionTimestamp"')).map((row) => row.name)
+  return [
+    ...store.ownerUids().flatMap((uid): Chore[] => [
+      { do: 'owner', of: uid },
+      { do: 'orphan', of: uid },
+    ]),
+    ...deleting({ group: '', resource: 'namespaces' }).map((name): Chore => ({ do: 'namespace', of: name })),
+    ...deleting({ group: CRD_GROUP, resource: 'customresourcedefinitions' }).map(
+      (name): Chore => ({ do: 'definition', of: name }),
+    ),
+  ]
+}
+
+function perform(world: World, chore: Chore): void {
+  PERFORM[chore.do](world, chore.of)
+}
+
+const PERFORM: Readonly<Record<Chore['do'], (world: World, of: string) => void>> = {
+  dependent: collectDependent,
+  owner: releaseOwner,
+  orphan: orphanDependents,
+  namespace: emptyNamespace,
+  definition: cleanDefinition,
 }

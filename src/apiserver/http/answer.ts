@@ -1,5 +1,5 @@
 // What goes back over the wire: a status code, headers and a value, or a stream that writes by itself.
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { stringify } from 'yaml'
 
 export interface Answer {
@@ -20,17 +20,20 @@ export function sendAnswer(response: ServerResponse, answer: Answer, warnings: r
   const asYaml = yaml && !isText
   const body = isText ? (answer.value as string) : asYaml ? stringify(answer.value) : JSON.stringify(answer.value)
   const type = isText ? 'text/plain; charset=utf-8' : asYaml ? 'application/yaml' : 'application/json'
-  response.writeHead(answer.code, {
+  const headers: OutgoingHttpHeaders = {
     'content-type': answer.contentType ?? type,
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-cache, private',
     ...warningHeader(warnings),
     ...answer.headers,
-  })
+  }
+  response.writeHead(answer.code, headers)
   response.end(body)
 }
 
-export function warningHeader(warnings: readonly string[]): { warning?: string[] } {
+export function warningHeader(warnings: readonly string[]): OutgoingHttpHeaders {
   if (warnings.length === 0) return {}
-  return { warning: warnings.map((text) => `299 - "${text.replace(/["\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}"`) }
+  // One header with several values; a comma separates them, and quotes keep commas inside a text apart.
+  const texts = warnings.map((text) => `299 - "${text.replace(/["\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}"`)
+  return { warning: texts.join(', ') }
 }

@@ -1,10 +1,9 @@
 // Requests about objects: which verb is meant, what it needs, and in which form the result goes back.
 
-import { apiVersionIn } from '../kinds/resource.ts'
 import type { Served } from '../kinds/registry.ts'
+import { apiVersionIn } from '../kinds/resource.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
-import { readScale, writeScale } from '../write/scale.ts'
 import type { ApiObject } from '../object.ts'
 import { type IncludeObject, toPartialMetadata, toTable } from '../present/table.ts'
 import { encodeToken, listPage, readPageRequest } from '../read/list.ts'
@@ -13,6 +12,7 @@ import { badRequest, methodNotAllowed, notFound, type Status, StatusError } from
 import type { WriteRequest } from '../write/context.ts'
 import { create } from '../write/create.ts'
 import { type DeleteOptions, readDeleteOptions, remove } from '../write/delete.ts'
+import { readScale, writeScale } from '../write/scale.ts'
 import { readServed, replace } from '../write/update.ts'
 import { type Answer, ok } from './answer.ts'
 import { type Body, mediaTypeOf, parseBody, readBody } from './body.ts'
@@ -25,8 +25,7 @@ export async function handleResource(exchange: Exchange, target: Target, served:
   const { method, query } = exchange
   if (served.version.deprecation) exchange.warnings.push(served.version.deprecation)
   if (served.type.namespaced && target.namespace === undefined && (target.name !== undefined || method === 'POST')) {
-    if (method === 'POST') throw badRequest('an empty namespace may not be set during creation')
-    throw notServed()
+    throw method === 'POST' ? methodNotAllowed() : notServed()
   }
   if (!served.type.namespaced && target.namespace !== undefined) throw notServed()
   if (target.subresource !== undefined) return handleSubresource(exchange, target, served)
@@ -36,7 +35,7 @@ export async function handleResource(exchange: Exchange, target: Target, served:
     }
     if (method === 'POST') return createObject(exchange, target, served)
     if (method === 'DELETE') return removeMany(exchange, target, served)
-    throw refused(method)
+    throw methodNotAllowed()
   }
   if (method === 'GET') {
     if (isTrue(query.get('watch'))) return streamWatch(exchange, target, served)
@@ -45,12 +44,10 @@ export async function handleResource(exchange: Exchange, target: Target, served:
   if (method === 'PUT') return replaceObject(exchange, target, served)
   if (method === 'PATCH') return patch(exchange, target, served)
   if (method === 'DELETE') return removeObject(exchange, target, served)
-  throw refused(method)
+  throw methodNotAllowed()
 }
 
 const isTrue = (text: string | null) => text === 'true' || text === '1'
-const refused = (_method: string) => methodNotAllowed('the server does not allow this method on the requested resource')
-const notServed = () => new StatusError(404, 'NotFound', 'the server could not find the requested resource')
 
 async function handleSubresource(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
   const { method } = exchange
@@ -60,15 +57,16 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
     if (method === 'GET') return getObject(exchange, target, served)
     if (method === 'PUT') return replaceObject(exchange, target, served)
     if (method === 'PATCH') return patch(exchange, target, served)
-    throw refused(method)
+    throw methodNotAllowed()
   }
   if (subresource === 'scale' && served.version.scale) {
     const request = await writeRequest(exchange, target, served)
     if (method === 'GET') return ok(readScale(request, name))
     const { value } = await bodyOf(exchange)
     if (method === 'PUT') return ok(writeScale(request, name, { replace: value }))
-    if (method === 'PATCH') return ok(writeScale(request, name, { patch: value, mediaType: mediaTypeOf(exchange.request) }))
-    throw refused(method)
+    if (method === 'PATCH')
+      return ok(writeScale(request, name, { patch: value, mediaType: mediaTypeOf(exchange.request) }))
+    throw methodNotAllowed()
   }
   if (subresource === 'finalize' && served.type.subresources?.includes('finalize') && method === 'PUT') {
     return replaceObject(exchange, target, served)
@@ -81,7 +79,12 @@ async function bodyOf({ request }: Exchange): Promise<Body> {
   return parseBody(bytes, mediaTypeOf(request))
 }
 
-function writeRequest(exchange: Exchange, target: Target, served: Served, duplicates: readonly string[] = []): WriteRequest {
+function writeRequest(
+  exchange: Exchange,
+  target: Target,
+  served: Served,
+  duplicates: readonly string[] = [],
+): WriteRequest {
   const { realm, query, request, warnings } = exchange
   const dryRun = query.getAll('dryRun')
   if (dryRun.some((value) => value !== 'All')) {
@@ -89,7 +92,9 @@ function writeRequest(exchange: Exchange, target: Target, served: Served, duplic
   }
   const fieldValidation = query.get('fieldValidation') ?? ''
   if (!['', 'Strict', 'Warn', 'Ignore'].includes(fieldValidation)) {
-    throw badRequest(`fieldValidation: Unsupported value: "${fieldValidation}": supported values: "Ignore", "Strict", "Warn"`)
+    throw badRequest(
+      `fieldValidation: Unsupported value: "${fieldValidation}": supported values: "Ignore", "Strict", "Warn"`,
+    )
   }
   const agent = (request.headers['user-agent'] ?? '').split('/')[0]!.slice(0, 128)
   return {
@@ -124,7 +129,11 @@ async function patch(exchange: Exchange, target: Target, served: Served): Promis
   if (mediaType === 'application/apply-patch+yaml') {
     const manager = exchange.query.get('fieldManager')
     if (!manager) {
-      throw new StatusError(422, 'Invalid', 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch')
+      throw new StatusError(
+        422,
+        'Invalid',
+        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+      )
     }
     const { object, created } = applyObject(request, target.name!, body.value, isTrue(exchange.query.get('force')))
     return present(exchange, served, object, created ? 201 : 200)
@@ -156,7 +165,7 @@ async function deleteOptions(exchange: Exchange): Promise<DeleteOptions & { dryR
 function success({ type }: Served, object: ApiObject): Status {
   const { name, uid } = object.metadata
   const details = { name, ...(type.group ? { group: type.group } : {}), kind: type.plural, uid: uid! }
-  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details, code: 200 }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
 }
 
 async function removeMany(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
@@ -183,7 +192,14 @@ async function listObjects(exchange: Exchange, target: Target, served: Served): 
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   }
   if (form.is === 'table') {
-    return ok(toTable(page.objects, served.version, { apiVersion: form.version, metadata, include: include(query), now: now(exchange) }))
+    return ok(
+      toTable(page.objects, served.version, {
+        apiVersion: form.version,
+        metadata,
+        include: include(query),
+        now: now(exchange),
+      }),
+    )
   }
   if (form.is === 'metadata') {
     const items = page.objects.map((object) => toPartialMetadata(object, form.version))
@@ -200,7 +216,8 @@ function toList({ type, version }: Served, objects: readonly ApiObject[], metada
 
 function include(query: URLSearchParams): IncludeObject {
   const asked = query.get('includeObject') ?? 'Metadata'
-  if (asked !== 'Metadata' && asked !== 'Object' && asked !== 'None') throw badRequest(`includeObject: Unsupported value: "${asked}"`)
+  if (asked !== 'Metadata' && asked !== 'Object' && asked !== 'None')
+    throw badRequest(`includeObject: Unsupported value: "${asked}"`)
   return asked
 }
 
@@ -210,8 +227,15 @@ function present(exchange: Exchange, served: Served, object: ApiObject, code: nu
   const { form, query } = exchange
   if (form.is === 'table') {
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
-    return { code, value: toTable([object], served.version, { apiVersion: form.version, metadata, include: include(query), now: now(exchange) }) }
+    return {
+      code,
+      value: toTable([object], served.version, {
+        apiVersion: form.version,
+        metadata,
+        include: include(query),
+        now: now(exchange),
+      }),
+    }
   }
   return { code, value: form.is === 'metadata' ? toPartialMetadata(object, form.version) : object }
 }
-

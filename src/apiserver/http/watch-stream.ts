@@ -1,4 +1,5 @@
 // A watch over HTTP: one JSON document per line, written as fast as the reader reads and no faster.
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Served } from '../kinds/registry.ts'
 import type { ApiObject } from '../object.ts'
 import { toPartialMetadata, toTable } from '../present/table.ts'
@@ -16,17 +17,20 @@ export function streamWatch(exchange: Exchange, target: Target, served: Served):
   if (target.name !== undefined) query.set('fieldSelector', `metadata.name=${target.name}`)
   const selection = select(served, target.namespace, query)
   const wanted = readWatchRequest(query, realm.store.version())
-  response.writeHead(200, {
+  const headers: OutgoingHttpHeaders = {
     'content-type': 'application/json',
     'cache-control': 'no-cache, private',
     ...warningHeader(exchange.warnings),
-  })
+  }
+  response.writeHead(200, headers)
   response.flushHeaders()
   const form = presenter(exchange, served)
   const timeoutMs = TIMEOUT_MS * (1 + Math.random())
   const sink = {
     send: (type: WatchEventType, object: object) =>
-      response.write(`${JSON.stringify({ type, object: type === 'ERROR' ? object : form(type, object as ApiObject) })}\n`),
+      response.write(
+        `${JSON.stringify({ type, object: type === 'ERROR' ? object : form(type, object as ApiObject) })}\n`,
+      ),
     end: () => void response.end(),
   }
   const watch = startWatch(realm, selection, wanted, sink, realm.world.clock, timeoutMs)
@@ -38,15 +42,25 @@ export function streamWatch(exchange: Exchange, target: Target, served: Served):
   return undefined
 }
 
-function presenter({ form, query, realm }: Exchange, { version }: Served): (type: WatchEventType, object: ApiObject) => object {
+function presenter(
+  { form, query, realm }: Exchange,
+  { version }: Served,
+): (type: WatchEventType, object: ApiObject) => object {
   if (form.is === 'metadata') return (_type, object) => toPartialMetadata(object, form.version)
   if (form.is !== 'table') return (_type, object) => object
   let headers = true
-  const include = query.get('includeObject') === 'Object' ? 'Object' : query.get('includeObject') === 'None' ? 'None' : 'Metadata'
+  const include =
+    query.get('includeObject') === 'Object' ? 'Object' : query.get('includeObject') === 'None' ? 'None' : 'Metadata'
   return (type, object) => {
     const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
     const objects = type === 'BOOKMARK' ? [] : [object]
-    const table = toTable(objects, version, { apiVersion: form.version, metadata, include, now: realm.world.clock.now(), headers })
+    const table = toTable(objects, version, {
+      apiVersion: form.version,
+      metadata,
+      include,
+      now: realm.world.clock.now(),
+      headers,
+    })
     headers = false
     return table
   }

@@ -116,7 +116,9 @@ function validateCrd(crd: ApiObject, old: ApiObject | undefined, compile: Compil
   for (const field of ['plural', 'singular', 'kind', 'listKind'] as const) {
     const word = textAt(names, field)
     if (word === '') faults.push(requiredFault(`spec.names.${field}`))
-    else for (const text of nameProblems(word.toLowerCase(), 'label')) faults.push(invalidFault(`spec.names.${field}`, word, text))
+    else
+      for (const text of nameProblems(word.toLowerCase(), 'label'))
+        faults.push(invalidFault(`spec.names.${field}`, word, text))
   }
   faults.push(...validateVersions(crd, compile), ...validateUpdate(crd, old))
   return faults
@@ -127,15 +129,28 @@ function validateVersions(crd: ApiObject, compile: CompileSchema): readonly Faul
   const faults: Fault[] = []
   if (versions.length === 0) return [requiredFault('spec.versions', 'must have at least one version')]
   if (versions.filter((version) => version.storage).length !== 1) {
-    faults.push(invalidFault('spec.versions', versions.map((version) => version.name), 'must have exactly one version marked as storage version'))
+    faults.push(
+      invalidFault(
+        'spec.versions',
+        versions.map((version) => version.name),
+        'must have exactly one version marked as storage version',
+      ),
+    )
   }
   if (new Set(versions.map((version) => version.name)).size !== versions.length) {
-    faults.push(invalidFault('spec.versions', versions.map((version) => version.name), 'must contain unique version names'))
+    faults.push(
+      invalidFault(
+        'spec.versions',
+        versions.map((version) => version.name),
+        'must contain unique version names',
+      ),
+    )
   }
   for (const [i, version] of versions.entries()) {
     const path = `spec.versions[${i}]`
     const schema = version.schema?.openAPIV3Schema
-    for (const text of nameProblems(version.name ?? '', 'label')) faults.push(invalidFault(`${path}.name`, version.name, text))
+    for (const text of nameProblems(version.name ?? '', 'label'))
+      faults.push(invalidFault(`${path}.name`, version.name, text))
     if (!schema) {
       faults.push(requiredFault(`${path}.schema.openAPIV3Schema`, 'schemas are required'))
       continue

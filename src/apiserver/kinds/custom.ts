@@ -2,6 +2,7 @@
 // CRDs starts fast; a definition that does not compile never gets this far (crd.ts refuses it).
 import type { CompiledSchema, JsonSchema } from '#api'
 import type { Json } from '#lib'
+import { typeSchema } from '../builtin/types.ts'
 import { parseJsonPath } from '../json-path.ts'
 import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
 import { ageCell, ageColumn } from '../present/columns.ts'
@@ -89,7 +90,7 @@ function toServedVersion(group: string, kind: string, version: CrdVersion, compi
   const warning = version.deprecationWarning ?? `${group}/${version.name} ${kind} is deprecated`
   return {
     name: version.name,
-    schema,
+    schema: withObjectMeta(schema),
     check: schemaCheck(schema, compile),
     status: version.subresources?.status !== undefined,
     ...(scale ? { scale: scale as unknown as NonNullable<ServedVersion['scale']> } : {}),
@@ -97,6 +98,19 @@ function toServedVersion(group: string, kind: string, version: CrdVersion, compi
     selectable: (version.selectableFields ?? []).map((field) => field.jsonPath.replace(/^\./, '')),
     ...(version.deprecated ? { deprecation: warning } : {}),
   }
+}
+
+/** CRDs do not spell metadata out; merging and explaining need it. */
+function withObjectMeta(schema: JsonSchema): JsonSchema {
+  const text: JsonSchema = { type: 'string' }
+  const own = schema.properties ?? {}
+  const properties = {
+    ...own,
+    apiVersion: own['apiVersion'] ?? text,
+    kind: own['kind'] ?? text,
+    metadata: typeSchema('meta.v1.ObjectMeta'),
+  }
+  return { ...schema, properties }
 }
 
 function schemaCheck(schema: JsonSchema, compile: CompileSchema): ObjectCheck {

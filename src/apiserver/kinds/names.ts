@@ -23,10 +23,7 @@ export type NameRule = 'subdomain' | 'label' | 'path'
 export function nameProblems(name: string, rule: NameRule): readonly string[] {
   if (rule === 'path') return pathProblems(name)
   const [pattern, max, text] = rule === 'label' ? [LABEL, 63, LABEL_TEXT] : [SUBDOMAIN, 253, SUBDOMAIN_TEXT]
-  return [
-    ...(name.length > max ? [`must be no more than ${max} bytes`] : []),
-    ...(pattern.test(name) ? [] : [text]),
-  ]
+  return [...(name.length > max ? [`must be no more than ${max} bytes`] : []), ...(pattern.test(name) ? [] : [text])]
 }
 
 function pathProblems(name: string): readonly string[] {
@@ -64,7 +61,9 @@ export function metadataFaults(metadata: Metadata, namespaced: boolean, rule: Na
     }
   }
   if (!metadata.name) faults.push(requiredFault('metadata.name', 'name or generateName is required'))
-  else for (const text of nameProblems(metadata.name, rule)) faults.push(invalidFault('metadata.name', metadata.name, text))
+  else
+    for (const text of nameProblems(metadata.name, rule))
+      faults.push(invalidFault('metadata.name', metadata.name, text))
   if (namespaced && !metadata.namespace) faults.push(requiredFault('metadata.namespace'))
   if (namespaced && metadata.namespace) {
     for (const text of nameProblems(metadata.namespace, 'label')) {
@@ -74,7 +73,13 @@ export function metadataFaults(metadata: Metadata, namespaced: boolean, rule: Na
   if (!namespaced && metadata.namespace) {
     faults.push(forbiddenFault('metadata.namespace', 'not allowed on this type'))
   }
-  return [...faults, ...labelFaults(metadata.labels), ...annotationFaults(metadata), ...ownerFaults(metadata), ...finalizerFaults(metadata)]
+  return [
+    ...faults,
+    ...labelFaults(metadata.labels),
+    ...annotationFaults(metadata),
+    ...ownerFaults(metadata),
+    ...finalizerFaults(metadata),
+  ]
 }
 
 export function labelFaults(labels: Readonly<Record<string, string>> = {}, path = 'metadata.labels'): readonly Fault[] {
@@ -117,7 +122,10 @@ function ownerFaults({ ownerReferences = [] }: Metadata): readonly Fault[] {
   if (controllers.length < 2) return faults
   const [first, second] = controllers
   const why = `Only one reference can have Controller set to true. Found "true" in references for ${first!.kind}/${first!.name} and ${second!.kind}/${second!.name}`
-  return [...faults, fault('metadata.ownerReferences', 'Invalid', `Invalid value: ${JSON.stringify(ownerReferences)}: ${why}`)]
+  return [
+    ...faults,
+    fault('metadata.ownerReferences', 'Invalid', `Invalid value: ${JSON.stringify(ownerReferences)}: ${why}`),
+  ]
 }
 
 function finalizerFaults({ finalizers = [] }: Metadata): readonly Fault[] {
@@ -126,7 +134,14 @@ function finalizerFaults({ finalizers = [] }: Metadata): readonly Fault[] {
   )
   const both = finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')
   return both
-    ? [...unnamed, invalidFault('metadata.finalizers', finalizers, 'finalizer orphan and finalizer foregroundDeletion cannot be both set')]
+    ? [
+        ...unnamed,
+        invalidFault(
+          'metadata.finalizers',
+          finalizers,
+          'finalizer orphan and finalizer foregroundDeletion cannot be both set',
+        ),
+      ]
     : unnamed
 }
 
@@ -134,7 +149,8 @@ function finalizerFaults({ finalizers = [] }: Metadata): readonly Fault[] {
 export function metadataUpdateFaults(next: Metadata, old: Metadata): readonly Fault[] {
   const faults: Fault[] = []
   const immutable = (field: 'name' | 'namespace' | 'uid') => {
-    if (next[field] !== old[field]) faults.push(invalidFault(`metadata.${field}`, next[field] ?? '', 'field is immutable'))
+    if (next[field] !== old[field])
+      faults.push(invalidFault(`metadata.${field}`, next[field] ?? '', 'field is immutable'))
   }
   immutable('name')
   immutable('namespace')

@@ -67,7 +67,11 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
       const crd = JSON.parse(row.text) as ApiObject
       if (crd.metadata.name === except || textAt(crd, 'spec', 'group') !== group) continue
       const names = (crd['status'] as { acceptedNames?: object } | undefined)?.acceptedNames ?? {}
-      for (const word of [textAt(names, 'plural'), textAt(names, 'singular'), ...(listAt(names, 'shortNames') as string[])]) {
+      for (const word of [
+        textAt(names, 'plural'),
+        textAt(names, 'singular'),
+        ...(listAt(names, 'shortNames') as string[]),
+      ]) {
         words.add(word)
       }
       kinds.add(textAt(names, 'kind')).add(textAt(names, 'listKind'))
@@ -81,7 +85,8 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
       const served = type && versionOf(type, version)
       return type && served ? { type, version: served } : undefined
     },
-    byKind: (group, kind) => [...builtin, ...custom.values()].find((type) => type.group === group && type.kind === kind),
+    byKind: (group, kind) =>
+      [...builtin, ...custom.values()].find((type) => type.group === group && type.kind === kind),
     byCollection: lookup,
     types: () => [...builtin, ...custom.values()],
     revision: () => revision,

@@ -9,7 +9,15 @@ import type { WriteRequest } from '../write/context.ts'
 import { createAdmitted } from '../write/create.ts'
 import { readServed, update, type Written } from '../write/update.ts'
 import { type FieldPath, joinPath, pathText, withParents } from './field-set.ts'
-import { compareFields, difference, isSameOwner, type Owner, ownableFields, readOwners, withPaths } from './managed-fields.ts'
+import {
+  compareFields,
+  difference,
+  isSameOwner,
+  type Owner,
+  ownableFields,
+  readOwners,
+  withPaths,
+} from './managed-fields.ts'
 import { mergeTyped, withoutPaths } from './typed-merge.ts'
 
 export function applyObject(request: WriteRequest, name: string, body: unknown, force: boolean): Written {

@@ -24,26 +24,41 @@ export function fieldsOf(value: unknown, schema: JsonSchema): FieldSet {
 const NODE = undefined
 
 function collect(value: unknown, schema: JsonSchema, steps: readonly string[], set: Map<FieldPath, unknown>): void {
-  if (isPlainObject(value) && !isAtomicMap(schema)) return collectFields(value, schema, steps, set)
-  if (Array.isArray(value)) {
-    const shape = listShape(schema)
-    if (shape.is === 'atomic') set.set(joinPath(...steps), value)
-    else if (shape.is === 'set') for (const item of value) set.set(joinPath(...steps, `v:${JSON.stringify(item)}`), item)
-    else {
-      for (const item of value) {
-        const key = itemKey(item, shape.keys, schema.items)
-        if (key === undefined) continue
-        const at = [...steps, `k:${key}`]
-        set.set(joinPath(...at), NODE)
-        collect(item, schema.items ?? {}, at, set)
-      }
-    }
-    return
-  }
-  set.set(joinPath(...steps), value)
+  if (isPlainObject(value) && !isAtomicMap(schema)) collectFields(value, schema, steps, set)
+  else if (Array.isArray(value)) collectItems(value, schema, steps, set)
+  else set.set(joinPath(...steps), value)
 }
 
-function collectFields(value: Record<string, unknown>, schema: JsonSchema, steps: readonly string[], set: Map<FieldPath, unknown>): void {
+function collectItems(
+  value: readonly unknown[],
+  schema: JsonSchema,
+  steps: readonly string[],
+  set: Map<FieldPath, unknown>,
+): void {
+  const shape = listShape(schema)
+  if (shape.is === 'atomic') {
+    set.set(joinPath(...steps), value)
+    return
+  }
+  for (const item of value) {
+    if (shape.is === 'set') {
+      set.set(joinPath(...steps, `v:${JSON.stringify(item)}`), item)
+      continue
+    }
+    const key = itemKey(item, shape.keys, schema.items)
+    if (key === undefined) continue
+    const at = [...steps, `k:${key}`]
+    set.set(joinPath(...at), NODE)
+    collect(item, schema.items ?? {}, at, set)
+  }
+}
+
+function collectFields(
+  value: Record<string, unknown>,
+  schema: JsonSchema,
+  steps: readonly string[],
+  set: Map<FieldPath, unknown>,
+): void {
   for (const [field, inner] of Object.entries(value)) {
     const found = fieldSchema(schema, field)
     if (!found || inner === undefined) continue

@@ -19,9 +19,19 @@ const UNOWNED = new Set([
   joinPath('f:apiVersion'),
   joinPath('f:kind'),
   joinPath('f:metadata'),
-  ...['name', 'namespace', 'creationTimestamp', 'selfLink', 'uid', 'generation', 'managedFields', 'resourceVersion', 'generateName', 'deletionTimestamp', 'deletionGracePeriodSeconds'].map(
-    (field) => joinPath('f:metadata', `f:${field}`),
-  ),
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+    'generateName',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+  ].map((field) => joinPath('f:metadata', `f:${field}`)),
 ])
 
 /** Fields of the object that can have an owner in this request: without the status, or only the status. */
@@ -49,7 +59,12 @@ export function readOwners(object: ApiObject | undefined): readonly Owner[] {
 
 export function writeOwners(object: ApiObject, owners: readonly Owner[]): void {
   const entries = owners.filter((owner) => owner.paths.size > 0).map(toEntry)
-  entries.sort((a, b) => compare(a.operation, b.operation) || compare(a.time ?? '', b.time ?? '') || compare(a.manager ?? '', b.manager ?? ''))
+  entries.sort(
+    (a, b) =>
+      compare(a.operation, b.operation) ||
+      compare(a.time ?? '', b.time ?? '') ||
+      compare(a.manager ?? '', b.manager ?? ''),
+  )
   if (entries.length > 0) object.metadata.managedFields = entries
   else delete object.metadata.managedFields
 }
@@ -81,7 +96,10 @@ export function compareFields(before: FieldSet, after: FieldSet): Difference {
 }
 
 export const isSameOwner = (a: Omit<Owner, 'paths' | 'time'>, b: Omit<Owner, 'paths' | 'time'>) =>
-  a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource && (a.operation === 'Apply' || a.apiVersion === b.apiVersion)
+  a.manager === b.manager &&
+  a.operation === b.operation &&
+  a.subresource === b.subresource &&
+  (a.operation === 'Apply' || a.apiVersion === b.apiVersion)
 
 /** The owner with other paths; its time moves only when they differ. */
 export function withPaths(owner: Owner, paths: ReadonlySet<FieldPath>, now: number): Owner {
@@ -94,11 +112,14 @@ export const difference = (a: ReadonlySet<FieldPath>, ...others: readonly Readon
 
 /** Attributes what a create, update or patch changed, and takes it from whoever had it. */
 export function trackUpdate(request: WriteRequest, old: ApiObject | undefined, next: ApiObject): void {
+  writeOwners(next, request.applied ?? ownersAfter(request, old, next))
+}
+
+function ownersAfter(request: WriteRequest, old: ApiObject | undefined, next: ApiObject): readonly Owner[] {
   const given = request.subresource ? undefined : next.metadata.managedFields
-  const isReset = given?.length === 1 && Object.keys(given[0]!).length === 0
-  const base = isReset ? [] : readOwners(given && given.length > 0 ? next : old)
-  if (request.applied) return writeOwners(next, request.applied)
-  if (isReset) return writeOwners(next, [])
+  // One empty entry is the documented way to forget all owners.
+  if (given?.length === 1 && Object.keys(given[0]!).length === 0) return []
+  const base = readOwners(given && given.length > 0 ? next : old)
   const before = old ? ownableFields(request, old) : new Map<FieldPath, unknown>()
   const { changed, removed } = compareFields(before, ownableFields(request, next))
   const now = request.world.clock.now()
@@ -108,10 +129,14 @@ export function trackUpdate(request: WriteRequest, old: ApiObject | undefined, n
     apiVersion: next.apiVersion,
     subresource: request.subresource ?? '',
   }
-  const mine = base.find((owner) => isSameOwner(owner, self)) ?? { ...self, time: undefined, paths: new Set<FieldPath>() }
+  const mine = base.find((owner) => isSameOwner(owner, self)) ?? {
+    ...self,
+    time: undefined,
+    paths: new Set<FieldPath>(),
+  }
   const others = base
     .filter((owner) => owner !== mine)
     .map((owner) => ({ ...owner, paths: difference(owner.paths, changed, removed) }))
   const paths = new Set([...difference(mine.paths, removed), ...changed])
-  writeOwners(next, [...others, withPaths(mine, paths, now)])
+  return [...others, withPaths(mine, paths, now)]
 }

@@ -6,12 +6,13 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   const out: Record<string, unknown> = isPlainObject(target) ? { ...target } : {}
   for (const [field, value] of Object.entries(patch)) {
     if (value === null) delete out[field]
-    else Object.defineProperty(out, field, {
-      value: mergePatch(Object.hasOwn(out, field) ? out[field] : undefined, value),
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    })
+    else
+      Object.defineProperty(out, field, {
+        value: mergePatch(Object.hasOwn(out, field) ? out[field] : undefined, value),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
   }
   return out
 }

@@ -24,7 +24,9 @@ export function patchObject(request: WriteRequest, name: string, patch: unknown,
   const next = patchValue(cloneJson(old), patch, mediaType, version.schema)
   const identified = checkIdentity(request, next)
   if (identified.metadata.name !== name) {
-    throw badRequest(`the name of the object (${identified.metadata.name}) does not match the name on the URL (${name})`)
+    throw badRequest(
+      `the name of the object (${identified.metadata.name}) does not match the name on the URL (${name})`,
+    )
   }
   return update(request, old, admitFields(request, identified))
 }
@@ -39,11 +41,15 @@ export function patchValue(value: unknown, patch: unknown, mediaType: string, sc
 function applyOperations(value: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) throw badRequest('the body of a JSON patch must be a list of operations')
   if (patch.length > MAX_OPERATIONS) {
-    throw new StatusError(413, 'RequestEntityTooLarge', `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`)
+    throw new StatusError(
+      413,
+      'RequestEntityTooLarge',
+      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`,
+    )
   }
   // The root itself may be replaced, which an operation can only do inside something.
   const root = { value }
-  const inside = patch.map((operation) => moveInside(operation as Record<string, unknown>)) as Operation[]
+  const inside = patch.map((operation) => moveInside(operation as Record<string, unknown>)) as unknown as Operation[]
   let faults: (Error | null)[]
   try {
     faults = applyPatch(root, inside)

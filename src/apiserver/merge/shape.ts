@@ -19,7 +19,10 @@ export function isAtomicMap(schema: JsonSchema | undefined): boolean {
 }
 
 /** The schema of a field, and whether the schema names it (a struct) or merely allows it (a map). */
-export function fieldSchema(schema: JsonSchema | undefined, field: string): { schema: JsonSchema; named: boolean } | undefined {
+export function fieldSchema(
+  schema: JsonSchema | undefined,
+  field: string,
+): { schema: JsonSchema; named: boolean } | undefined {
   const property = schema?.properties && Object.hasOwn(schema.properties, field) ? schema.properties[field] : undefined
   if (property) return { schema: property, named: true }
   const items = schema?.additionalProperties

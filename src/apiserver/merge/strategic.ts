@@ -54,7 +54,8 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], schema: T
   const out = [...old]
   for (const item of patch) {
     if (!isPlainObject(item)) throw badRequest('a list that merges by key takes objects only')
-    if (item[key] === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`)
+    if (item[key] === undefined)
+      throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`)
     const at = out.findIndex((candidate) => isPlainObject(candidate) && candidate[key] === item[key])
     if (item['$patch'] === 'delete') {
       if (at >= 0) out.splice(at, 1)
@@ -69,7 +70,9 @@ function reorder(list: readonly unknown[], order: readonly unknown[], schema: Ty
   const key = schema?.['x-kubernetes-patch-merge-key']
   const nameOf = (item: unknown) => JSON.stringify(key && isPlainObject(item) ? item[key] : item)
   const wanted = order.map(nameOf)
-  const out = list.filter((item) => wanted.includes(nameOf(item))).sort((a, b) => wanted.indexOf(nameOf(a)) - wanted.indexOf(nameOf(b)))
+  const out = list
+    .filter((item) => wanted.includes(nameOf(item)))
+    .sort((a, b) => wanted.indexOf(nameOf(a)) - wanted.indexOf(nameOf(b)))
   let behind = -1
   for (const item of list) {
     if (wanted.includes(nameOf(item))) behind = out.indexOf(item)
@@ -82,8 +85,11 @@ function reorder(list: readonly unknown[], order: readonly unknown[], schema: Ty
 }
 
 function withoutDirectives(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter((item) => !(isPlainObject(item) && item['$patch'] === 'delete')).map(withoutDirectives)
+  if (Array.isArray(value))
+    return value.filter((item) => !(isPlainObject(item) && item['$patch'] === 'delete')).map(withoutDirectives)
   if (!isPlainObject(value)) return value
-  const kept = Object.entries(value).filter(([field]) => !/^\$(patch|retainKeys|setElementOrder\/|deleteFromPrimitiveList\/)/.test(field))
+  const kept = Object.entries(value).filter(
+    ([field]) => !/^\$(patch|retainKeys|setElementOrder\/|deleteFromPrimitiveList\/)/.test(field),
+  )
   return Object.fromEntries(kept.map(([field, inner]) => [field, withoutDirectives(inner)]))
 }

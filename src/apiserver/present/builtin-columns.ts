@@ -5,10 +5,22 @@ import { ageCell, ageColumn, column, humanAge } from './columns.ts'
 
 const number = { type: 'integer' } as const
 const wide = { priority: 1 } as const
-const at = (...path: readonly string[]) => (object: ApiObject) => valueAt(object, ...path) ?? 0
-const text = (...path: readonly string[]) => (object: ApiObject) => textAt(object, ...path)
-const or = (fallback: string, ...path: readonly string[]) => (object: ApiObject) => textAt(object, ...path) || fallback
-const count = (...path: readonly string[]) => (object: ApiObject) => Object.keys(recordAt(object, ...path)).length
+const at =
+  (...path: readonly string[]) =>
+  (object: ApiObject) =>
+    valueAt(object, ...path) ?? 0
+const text =
+  (...path: readonly string[]) =>
+  (object: ApiObject) =>
+    textAt(object, ...path)
+const or =
+  (fallback: string, ...path: readonly string[]) =>
+  (object: ApiObject) =>
+    textAt(object, ...path) || fallback
+const count =
+  (...path: readonly string[]) =>
+  (object: ApiObject) =>
+    Object.keys(recordAt(object, ...path)).length
 
 const containers = column('Containers', (object) => podNames(object, 'name'), wide)
 const images = column('Images', (object) => podNames(object, 'image'), wide)
@@ -150,11 +162,7 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
   'rbac.authorization.k8s.io/RoleBinding': [column('Role', roleName), ageColumn],
   'rbac.authorization.k8s.io/ClusterRoleBinding': [column('Role', roleName), ageColumn],
   'apiextensions.k8s.io/CustomResourceDefinition': [column('Created At', text('metadata', 'creationTimestamp'))],
-  'apiregistration.k8s.io/APIService': [
-    column('Service', () => 'Local'),
-    column('Available', () => 'True'),
-    ageColumn,
-  ],
+  'apiregistration.k8s.io/APIService': [column('Service', () => 'Local'), column('Available', () => 'True'), ageColumn],
   'admissionregistration.k8s.io/ValidatingWebhookConfiguration': [
     column('Webhooks', (item) => listAt(item, 'webhooks').length, number),
     ageColumn,
@@ -172,11 +180,16 @@ export function builtinColumns(group: string, kind: string): readonly TableColum
 
 function conditionIs(object: ApiObject, type: string): string {
   const conditions = listAt(object, 'status', 'conditions')
-  return textAt(conditions.find((condition) => valueAt(condition, 'type') === type), 'status')
+  return textAt(
+    conditions.find((condition) => valueAt(condition, 'type') === type),
+    'status',
+  )
 }
 
 function podNames(object: ApiObject, field: string): string {
-  return listAt(object, 'spec', 'template', 'spec', 'containers').map((item) => textAt(item, field)).join(',')
+  return listAt(object, 'spec', 'template', 'spec', 'containers')
+    .map((item) => textAt(item, field))
+    .join(',')
 }
 
 function readyContainers(pod: ApiObject): number {
@@ -184,12 +197,17 @@ function readyContainers(pod: ApiObject): number {
 }
 
 function restarts(pod: ApiObject): number {
-  return listAt(pod, 'status', 'containerStatuses').reduce<number>((sum, item) => sum + Number(valueAt(item, 'restartCount') ?? 0), 0)
+  return listAt(pod, 'status', 'containerStatuses').reduce<number>(
+    (sum, item) => sum + Number(valueAt(item, 'restartCount') ?? 0),
+    0,
+  )
 }
 
 function podStatus(pod: ApiObject): string {
   if (pod.metadata.deletionTimestamp) return 'Terminating'
-  const waiting = listAt(pod, 'status', 'containerStatuses').map((item) => textAt(item, 'state', 'waiting', 'reason')).find((reason) => reason !== '')
+  const waiting = listAt(pod, 'status', 'containerStatuses')
+    .map((item) => textAt(item, 'state', 'waiting', 'reason'))
+    .find((reason) => reason !== '')
   return waiting ?? (textAt(pod, 'status', 'reason') || textAt(pod, 'status', 'phase') || 'Unknown')
 }
 
@@ -201,7 +219,9 @@ function nodeStatus(node: ApiObject): string {
 
 function nodeRoles(node: ApiObject): string {
   const prefix = 'node-role.kubernetes.io/'
-  const roles = Object.keys(node.metadata.labels ?? {}).filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length))
+  const roles = Object.keys(node.metadata.labels ?? {})
+    .filter((key) => key.startsWith(prefix))
+    .map((key) => key.slice(prefix.length))
   return roles.sort().join(',') || '<none>'
 }
 
@@ -215,7 +235,9 @@ function externalAddress(service: ApiObject): string {
   const given = listAt(service, 'spec', 'externalIPs').join(',')
   if (type === 'ExternalName') return textAt(service, 'spec', 'externalName')
   if (type !== 'LoadBalancer') return given || '<none>'
-  const balancers = listAt(service, 'status', 'loadBalancer', 'ingress').map((item) => textAt(item, 'ip') || textAt(item, 'hostname'))
+  const balancers = listAt(service, 'status', 'loadBalancer', 'ingress').map(
+    (item) => textAt(item, 'ip') || textAt(item, 'hostname'),
+  )
   return balancers.join(',') || '<pending>'
 }
 
@@ -229,7 +251,11 @@ function servicePorts(service: ApiObject): string {
 }
 
 function labelsText(labels: Readonly<Record<string, unknown>>): string {
-  return Object.entries(labels).map(([key, value]) => `${key}=${value}`).join(',') || '<none>'
+  return (
+    Object.entries(labels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(',') || '<none>'
+  )
 }
 
 function selectorText(selector: Readonly<Record<string, unknown>>): string {

@@ -24,7 +24,13 @@ export function column(
   cell: (object: ApiObject, now: number) => unknown,
   options: { type?: string; priority?: number } = {},
 ): TableColumn {
-  return { name, type: options.type ?? 'string', description: `${name} of the object.`, priority: options.priority ?? 0, cell }
+  return {
+    name,
+    type: options.type ?? 'string',
+    description: `${name} of the object.`,
+    priority: options.priority ?? 0,
+    cell,
+  }
 }
 
 export function ageCell(timestamp: unknown, now: number): string {

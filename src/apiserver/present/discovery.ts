@@ -19,7 +19,9 @@ interface Part {
 function partsOf(type: ResourceType, version: ServedVersion): readonly Part[] {
   return [
     ...(version.status ? [{ name: 'status', kind: type.kind, verbs: PART_VERBS }] : []),
-    ...(version.scale ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: PART_VERBS }] : []),
+    ...(version.scale
+      ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: PART_VERBS }]
+      : []),
     ...(type.subresources?.includes('finalize') ? [{ name: 'finalize', kind: type.kind, verbs: ['update'] }] : []),
     ...(type.subresources?.includes('eviction')
       ? [{ name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] }]
@@ -44,7 +46,11 @@ export function groupVersions(registry: Registry): ReadonlyMap<string, readonly 
 }
 
 export function apiVersions(address: string): object {
-  return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }] }
+  return {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
+  }
 }
 
 export function apiGroup(group: string, versions: readonly string[]): object {
@@ -54,7 +60,11 @@ export function apiGroup(group: string, versions: readonly string[]): object {
 
 export function apiGroupList(registry: Registry): object {
   const groups = [...groupVersions(registry)].filter(([group]) => group !== '')
-  return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(([group, versions]) => apiGroup(group, versions)) }
+  return {
+    kind: 'APIGroupList',
+    apiVersion: 'v1',
+    groups: groups.map(([group, versions]) => apiGroup(group, versions)),
+  }
 }
 
 /** Undefined when nothing is served there. */
@@ -70,7 +80,12 @@ export function apiResourceList(registry: Registry, group: string, version: stri
       ...(type.shortNames.length > 0 ? { shortNames: type.shortNames } : {}),
       ...(type.categories.length > 0 ? { categories: type.categories } : {}),
     },
-    ...partsOf(type, found).map((part) => ({ ...part, name: `${type.plural}/${part.name}`, singularName: '', namespaced: type.namespaced })),
+    ...partsOf(type, found).map((part) => ({
+      ...part,
+      name: `${type.plural}/${part.name}`,
+      singularName: '',
+      namespaced: type.namespaced,
+    })),
   ])
   const reviews = REVIEWS.filter((review) => review.group === group && review.version === version).map((review) => ({
     name: review.plural,

@@ -16,7 +16,10 @@ export interface ReviewWorld {
 }
 
 const ADMIN = { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
-const allowed = (body: unknown) => ({ ...asObject(body), status: { allowed: true, reason: 'the bearer token may do everything' } })
+const allowed = (body: unknown) => ({
+  ...asObject(body),
+  status: { allowed: true, reason: 'the bearer token may do everything' },
+})
 const AUTHORIZATION = { group: 'authorization.k8s.io', version: 'v1', answer: allowed } as const
 const AUTHENTICATION = { group: 'authentication.k8s.io', version: 'v1', namespaced: false } as const
 

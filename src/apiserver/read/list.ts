@@ -57,7 +57,10 @@ function* rowsAt(shelf: Shelf, selection: Selection, version: number, after: Pos
   })
   if (version === store.version()) return yield* scan
   const then = history.rewind(type.collection, version)
-  if (!then) throw expired('The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.')
+  if (!then)
+    throw expired(
+      'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
+    )
   const past = [...then.values()]
     .filter((row): row is Row => row !== undefined)
     .filter((row) => namespace === undefined || row.namespace === namespace)
@@ -84,10 +87,12 @@ export function readPageRequest(query: URLSearchParams, current: number): PageRe
   const asked = query.get('resourceVersion') ?? ''
   if (token) {
     if (match !== '') throw badRequest('resourceVersionMatch is forbidden for continue')
-    if (asked !== '' && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
+    if (asked !== '' && asked !== '0')
+      throw badRequest('specifying resource version is not allowed when using continue')
     return { limit, from: decodeToken(token) }
   }
-  if (match !== '' && asked === '') throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided')
+  if (match !== '' && asked === '')
+    throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {
     throw badRequest(`resourceVersionMatch: Unsupported value: "${match}": supported values: "Exact", "NotOlderThan"`)
   }
@@ -102,12 +107,15 @@ export function readPageRequest(query: URLSearchParams, current: number): PageRe
 }
 
 export function parseVersion(text: string): number {
-  if (!/^\d+$/.test(text)) throw badRequest(`resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`)
+  if (!/^\d+$/.test(text))
+    throw badRequest(`resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`)
   return Number(text)
 }
 
 export function encodeToken(version: number, after: Position): string {
-  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: version, start: [after.namespace, after.name] })).toString('base64url')
+  return Buffer.from(
+    JSON.stringify({ v: 'meta.k8s.io/v1', rv: version, start: [after.namespace, after.name] }),
+  ).toString('base64url')
 }
 
 function decodeToken(token: string): { version: number; after: Position } {

@@ -2,10 +2,10 @@
 // forgotten the place where it stands, it is told to list again. Nothing it does costs the server memory.
 import type { Clock } from '#lib'
 import type { ApiObject } from '../object.ts'
-import { badRequest, expired, tooLargeVersion } from '../status.ts'
+import { badRequest, expired, StatusError, tooLargeVersion } from '../status.ts'
 import type { Event } from '../store/history.ts'
 import type { Position } from '../store/store.ts'
-import { listPage, parseVersion, type Shelf } from './list.ts'
+import { listPage, type Page, type PageRequest, parseVersion, type Shelf } from './list.ts'
 import { pick, type Selection } from './selection.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
@@ -39,10 +39,14 @@ export function readWatchRequest(query: URLSearchParams, current: number): Watch
   const bookmarks = isTrue(query.get('allowWatchBookmarks'))
   const seconds = Number(query.get('timeoutSeconds') ?? 0)
   if (initial !== null && match !== 'NotOlderThan') {
-    throw badRequest('resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+    throw badRequest(
+      'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    )
   }
   if (initial === null && match !== '') {
-    throw badRequest('resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+    throw badRequest(
+      'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    )
   }
   const version = asked === '' || asked === '0' ? undefined : parseVersion(asked)
   if (version !== undefined && version > current) throw tooLargeVersion(version, current)
@@ -77,19 +81,19 @@ export function startWatch(
   const send = (type: WatchEventType, object: object) => {
     ready = sink.send(type, object)
   }
-  const fail = (message: string) => {
-    sink.send('ERROR', expired(message).status)
+  /** History has forgotten the place where this watch stands. */
+  const expire = () => {
+    sink.send('ERROR', expired(`too old resource version: ${cursor} (${store.version()})`).status)
     stop()
   }
 
   function sendInitial(): void {
     while (open && ready && initial) {
       const from = initial.after ? { version: cursor, after: initial.after } : undefined
-      let page: ReturnType<typeof listPage>
-      try {
-        page = listPage(shelf, selection, { limit: INITIAL_PAGE, ...(from ? { from } : { exact: cursor }) })
-      } catch {
-        return fail(`too old resource version: ${cursor} (${store.version()})`)
+      const page = tryPage(shelf, selection, { limit: INITIAL_PAGE, ...(from ? { from } : { exact: cursor }) })
+      if (!page) {
+        expire()
+        return
       }
       for (const object of page.objects) send('ADDED', object)
       initial = page.next ? { after: page.next } : undefined
@@ -100,7 +104,10 @@ export function startWatch(
   function catchUp(): void {
     if (!open || !ready || cursor === store.version()) return
     const events = history.since(collection, cursor)
-    if (!events) return fail(`too old resource version: ${cursor} (${store.version()})`)
+    if (!events) {
+      expire()
+      return
+    }
     for (const event of events) {
       if (!open || !ready) return
       deliver(event)
@@ -117,9 +124,10 @@ export function startWatch(
     }
     const now = event.type === 'DELETED' ? undefined : pick(selection, copyOf(event.object))
     const before = event.previous && pick(selection, copyOf(event.previous))
-    if (now) return send(before ? 'MODIFIED' : 'ADDED', now)
-    if (!before) return
-    send('DELETED', { ...before, metadata: { ...before.metadata, resourceVersion: `${event.version}` } })
+    if (now) send(before ? 'MODIFIED' : 'ADDED', now)
+    else if (before) {
+      send('DELETED', { ...before, metadata: { ...before.metadata, resourceVersion: `${event.version}` } })
+    }
   }
 
   function sendBookmark(annotations?: Readonly<Record<string, string>>): void {
@@ -165,6 +173,16 @@ export function startWatch(
       pump()
     },
     stop,
+  }
+}
+
+/** Undefined when the version of the page is forgotten. */
+function tryPage(shelf: Shelf, selection: Selection, request: PageRequest): Page | undefined {
+  try {
+    return listPage(shelf, selection, request)
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 410) return undefined
+    throw error
   }
 }
 

@@ -120,11 +120,9 @@ export function openStore(database: DatabaseSync, file: string): Store {
         const place = [path, collection.group, collection.resource] as const
         let after = options.after ?? { namespace: '', name: '' }
         for (;;) {
-          const rows = (
-            options.namespace === undefined
-              ? sql.scanAll.all(...place, after.namespace, after.name, SCAN_CHUNK)
-              : sql.scanOne.all(...place, options.namespace, after.name, SCAN_CHUNK)
-          ) as unknown as StoredRow[]
+          const rows = (options.namespace === undefined
+            ? sql.scanAll.all(...place, after.namespace, after.name, SCAN_CHUNK)
+            : sql.scanOne.all(...place, options.namespace, after.name, SCAN_CHUNK)) as unknown as StoredRow[]
           for (const row of rows) {
             yield { namespace: row.namespace, name: row.name, version: row.version, text: row.body }
           }
@@ -228,7 +226,6 @@ interface StoredRow {
 const toCollection = (row: StoredRow): Collection => ({ group: row.grp, resource: row.resource })
 const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: JSON.parse(row.body) as ApiObject })
 
-
 const IN_COLLECTION = 'realm = ? AND grp = ? AND resource = ?'
 const ONE = `${IN_COLLECTION} AND namespace = ? AND name = ?`
 
@@ -255,7 +252,9 @@ function prepareAll(database: DatabaseSync) {
     ),
     ownerUids: sql('SELECT DISTINCT owner FROM owners WHERE realm = ?'),
     collectionsIn: sql('SELECT DISTINCT grp, resource FROM objects WHERE realm = ? AND namespace = ?'),
-    insert: sql('INSERT INTO objects (realm, grp, resource, namespace, name, uid, version, body) VALUES (?,?,?,?,?,?,?,?)'),
+    insert: sql(
+      'INSERT INTO objects (realm, grp, resource, namespace, name, uid, version, body) VALUES (?,?,?,?,?,?,?,?)',
+    ),
     update: sql(`UPDATE objects SET version = ?, body = ? WHERE ${ONE}`),
     delete: sql(`DELETE FROM objects WHERE ${ONE}`),
     dropOwners: sql('DELETE FROM owners WHERE realm = ? AND dependent = ?'),

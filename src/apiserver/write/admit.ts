@@ -13,13 +13,19 @@ export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
   const expected = apiVersionIn(type, version.name)
   const { apiVersion, kind, metadata } = body
   if (kind !== undefined && kind !== type.kind) {
-    throw badRequest(`${kind} in version "${apiVersion ?? ''}" cannot be handled as a ${type.kind}: the kind in the data (${kind}) does not match the expected kind (${type.kind})`)
+    throw badRequest(
+      `${kind} in version "${apiVersion ?? ''}" cannot be handled as a ${type.kind}: the kind in the data (${kind}) does not match the expected kind (${type.kind})`,
+    )
   }
   if (apiVersion !== undefined && apiVersion !== expected) {
-    throw badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${expected})`)
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    )
   }
   if (metadata !== undefined && metadata !== null && !isPlainObject(metadata)) {
-    throw badRequest(`${type.kind} in version "${version.name}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${Array.isArray(metadata) ? 'array' : typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`)
+    throw badRequest(
+      `${type.kind} in version "${version.name}" cannot be handled as a ${type.kind}: json: cannot unmarshal ${Array.isArray(metadata) ? 'array' : typeof metadata} into Go struct field .metadata of type v1.ObjectMeta`,
+    )
   }
   const object = { ...body, apiVersion: expected, kind: type.kind, metadata: { ...(metadata as object) } } as ApiObject
   placeInNamespace(request, object.metadata)
@@ -41,7 +47,9 @@ function placeInNamespace({ type, namespace }: WriteRequest, metadata: Metadata)
 function checkStringMaps({ metadata }: ApiObject, kind: string, version: string): void {
   const refuse = (field: string, found: unknown, wanted: string): never => {
     const name = Array.isArray(found) ? 'array' : typeof found === 'boolean' ? 'bool' : typeof found
-    throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: json: cannot unmarshal ${name} into Go struct field ObjectMeta.metadata.${field} of type ${wanted}`)
+    throw badRequest(
+      `${kind} in version "${version}" cannot be handled as a ${kind}: json: cannot unmarshal ${name} into Go struct field ObjectMeta.metadata.${field} of type ${wanted}`,
+    )
   }
   for (const field of ['labels', 'annotations'] as const) {
     const map: unknown = metadata[field]

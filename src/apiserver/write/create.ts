@@ -1,8 +1,8 @@
 // Creating an object: identity, fields, names, the server's own fields, judgement, storage.
 import { randomUUID } from 'node:crypto'
 import { toTimestamp } from '#lib'
-import { NAMESPACES } from '../kinds/registry.ts'
 import { metadataFaults } from '../kinds/names.ts'
+import { NAMESPACES } from '../kinds/registry.ts'
 import { trackUpdate } from '../merge/managed-fields.ts'
 import type { ApiObject } from '../object.ts'
 import { alreadyExists, badRequest, forbidden, invalid, notFound, StatusError } from '../status.ts'
@@ -76,6 +76,10 @@ export function checkNamespace({ type, world, namespace }: WriteRequest, name: s
   if (!home.metadata.deletionTimestamp) return
   const message = `unable to create new content in namespace ${namespace} because it is being terminated`
   throw forbidden(type, name, message, [
-    { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
+    {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${namespace} is being terminated`,
+      field: 'metadata.namespace',
+    },
   ])
 }

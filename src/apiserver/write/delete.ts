@@ -26,9 +26,13 @@ export function readDeleteOptions(body: unknown, query: URLSearchParams): Delete
   const orphan = options['orphanDependents'] ?? query.get('orphanDependents')
   const named = options['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined
   if (named !== undefined && !POLICIES.includes(named as 'Orphan')) {
-    throw badRequest(`propagationPolicy: Unsupported value: "${named}": supported values: "Foreground", "Background", "Orphan"`)
+    throw badRequest(
+      `propagationPolicy: Unsupported value: "${named}": supported values: "Foreground", "Background", "Orphan"`,
+    )
   }
-  const propagation = (named as DeleteOptions['propagation'] | undefined) ?? (orphan === true || orphan === 'true' ? 'Orphan' : 'Background')
+  const propagation =
+    (named as DeleteOptions['propagation'] | undefined) ??
+    (orphan === true || orphan === 'true' ? 'Orphan' : 'Background')
   return {
     ...(preconditions.uid ? { uid: preconditions.uid } : {}),
     ...(preconditions.resourceVersion ? { resourceVersion: preconditions.resourceVersion } : {}),

@@ -15,11 +15,16 @@ export function readScale(request: WriteRequest, name: string): ApiObject {
 export function writeScale(request: WriteRequest, name: string, change: ScaleChange): ApiObject {
   const old = find(request, name)
   const scale = toScale(request, old)
-  const next = ('replace' in change ? change.replace : patchValue(cloneJson(scale), change.patch, change.mediaType)) as ApiObject
+  const next = (
+    'replace' in change ? change.replace : patchValue(cloneJson(scale), change.patch, change.mediaType)
+  ) as ApiObject
   const replicas = recordAt(next, 'spec')['replicas'] ?? 0
-  if (!Number.isInteger(replicas)) throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
+  if (!Number.isInteger(replicas))
+    throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
   if ((replicas as number) < 0) {
-    throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [invalidFault('spec.replicas', replicas, 'must be greater than or equal to 0')])
+    throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [
+      invalidFault('spec.replicas', replicas, 'must be greater than or equal to 0'),
+    ])
   }
   const changed = cloneJson(old)
   setPath(changed, request.version.scale!.specReplicasPath, replicas)
@@ -37,11 +42,19 @@ function find(request: WriteRequest, name: string): ApiObject {
 function toScale({ version, type }: WriteRequest, object: ApiObject): ApiObject {
   const { specReplicasPath, statusReplicasPath, labelSelectorPath } = version.scale!
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  const selector = labelSelectorPath ? parseJsonPath(labelSelectorPath)(object)[0] : builtinSelector(object, type.custom)
+  const selector = labelSelectorPath
+    ? parseJsonPath(labelSelectorPath)(object)[0]
+    : builtinSelector(object, type.custom)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
-    metadata: { name, ...(namespace ? { namespace } : {}), uid: uid!, resourceVersion: resourceVersion!, creationTimestamp: creationTimestamp! },
+    metadata: {
+      name,
+      ...(namespace ? { namespace } : {}),
+      uid: uid!,
+      resourceVersion: resourceVersion!,
+      creationTimestamp: creationTimestamp!,
+    },
     spec: { replicas: parseJsonPath(specReplicasPath)(object)[0] ?? 0 },
     status: { replicas: parseJsonPath(statusReplicasPath)(object)[0] ?? 0, ...(selector ? { selector } : {}) },
   }

@@ -102,7 +102,8 @@ function keepServerFields(old: ApiObject, next: ApiObject): void {
 }
 
 function specChanged(old: ApiObject, next: ApiObject, hasStatus: boolean): boolean {
-  const strip = ({ metadata: _, apiVersion: __, status, ...rest }: ApiObject) => (hasStatus ? rest : { ...rest, status })
+  const strip = ({ metadata: _, apiVersion: __, status, ...rest }: ApiObject) =>
+    hasStatus ? rest : { ...rest, status }
   return !jsonEqual(strip(old), strip(next))
 }
 

@@ -10,6 +10,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Aws } from '#aws'
+import { isKubeError } from '#kube'
 import { CaptError, messageOf, redact } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
 import { writeApply } from '../cluster/apply.ts'
@@ -91,7 +92,20 @@ async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen:
   }
 }
 
+/** What a person has to put right is remembered and shown; a server that is away is the queue's business. */
 async function writeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
+  const key = keyOf(seen.object)
+  try {
+    await makeSecrets(world, ports, seen)
+    ports.memory.noteSecrets(key, seen.source)
+  } catch (error) {
+    if (!(error instanceof CaptError) || isKubeError(error)) throw error
+    const hint = error.hint ?? `see docs/errors.md#${error.code}`
+    ports.memory.noteSecrets(key, seen.source, { message: redact(error.message), hint })
+  }
+}
+
+async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
   const { object, clusterName, source, network, region = '' } = seen
   const connection = await readConnection(world, seen)
   const subject = toSubject(world, ports, seen, connection)

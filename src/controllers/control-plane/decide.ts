@@ -108,7 +108,7 @@ function decideRun(seen: Observed): Decision<Action> {
         'add output "cluster_endpoint" to the template; it must not be sensitive',
       )
     )
-  if (!isCurrent(seen)) return act({ do: 'write-secrets' })
+  if (!isCurrent(seen)) return decideSecrets(seen)
   if (!jsonEqual(object.spec.controlPlaneEndpoint, endpoint)) return act({ do: 'set-endpoint', endpoint })
   const unkept = keepAlive(seen)
   if (unkept) return unkept
@@ -120,6 +120,11 @@ function decideRun(seen: Observed): Decision<Action> {
   const failure = kubeconfig?.metadata.annotations?.[REFRESH_ERROR_ANNOTATION]
   if (failure !== undefined) return waiting('KubeconfigRefreshFailed', `The kubeconfig was not refreshed: ${failure}`)
   return done
+}
+
+function decideSecrets({ memory: { secrets } }: Observed): Decision<Action> {
+  if (secrets.is !== 'no') return act({ do: 'write-secrets' })
+  return stalled('KubeconfigFailed', secrets.message, secrets.hint, secrets.retryAfterSeconds)
 }
 
 /** The Secrets are there, of the right type, and made from what the last run answered. */

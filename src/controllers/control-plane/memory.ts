@@ -17,27 +17,38 @@ export interface Recollection {
   readonly spotRole: Answer
   /** Whether the API server has answered. */
   readonly reached: Answer
+  /** `no` after the Secrets could not be made: credentials, outputs or an owner are wrong. */
+  readonly secrets: Answer
+}
+
+export interface NotedFault {
+  readonly message: string
+  readonly hint: string
 }
 
 export interface Memory {
   accountOf(namespace: string, region: string | undefined, identity: Identity | undefined): string
   recall(key: Key, source: string, account: string): Recollection
-  noteSpotRole(account: string, fault?: { message: string; hint: string }): void
-  noteReached(key: Key, source: string, fault?: { message: string; hint: string }): void
+  noteSpotRole(account: string, fault?: NotedFault): void
+  noteReached(key: Key, source: string, fault?: NotedFault): void
+  noteSecrets(key: Key, source: string, fault?: NotedFault): void
   forget(key: Key): void
 }
 
 const SPOT_RETRY_MS = 60_000
 const REACH_RETRY_MS = 10_000
+const SECRETS_RETRY_MS = 30_000
 
 interface Note {
-  readonly fault: { readonly message: string; readonly hint: string } | undefined
+  readonly fault: NotedFault | undefined
   readonly untilMs: number
 }
+type SourcedNote = Note & { readonly source: string }
 
 export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
   const spotRoles = new Map<string, Note>()
-  const reached = new Map<string, Note & { readonly source: string }>()
+  const reached = new Map<string, SourcedNote>()
+  const secrets = new Map<string, SourcedNote>()
 
   function toAnswer(note: Note | undefined): Answer {
     if (!note) return { is: 'unknown' }
@@ -52,12 +63,16 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     accountOf: (namespace, region, identity) =>
       hashOf([identity?.secretRef ? namespace : null, region ?? null, identity ?? null]),
     recall(key, source, account) {
-      const note = reached.get(keyText(key))
+      const about = (notes: Map<string, SourcedNote>): Answer => {
+        const note = notes.get(keyText(key))
+        return toAnswer(note?.source === source ? note : undefined)
+      }
       return {
         isKept: keeper.isKept(key, source),
         account,
         spotRole: toAnswer(spotRoles.get(account)),
-        reached: toAnswer(note?.source === source ? note : undefined),
+        reached: about(reached),
+        secrets: about(secrets),
       }
     },
     noteSpotRole(account, fault) {
@@ -66,8 +81,12 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     noteReached(key, source, fault) {
       reached.set(keyText(key), { source, fault, untilMs: clock.monotonic() + REACH_RETRY_MS })
     },
+    noteSecrets(key, source, fault) {
+      secrets.set(keyText(key), { source, fault, untilMs: clock.monotonic() + SECRETS_RETRY_MS })
+    },
     forget(key) {
       reached.delete(keyText(key))
+      secrets.delete(keyText(key))
       keeper.forget(key)
     },
   }

@@ -116,5 +116,8 @@ function kubeconfigCondition(seen: Observed): ConditionDraft {
   if (failure !== undefined)
     return { type, status: 'False', reason: 'RefreshFailed', message: `The kubeconfig was not refreshed: ${failure}` }
   if (isCurrent(seen)) return { type, status: 'True', reason: 'Available', message: '' }
+  const { secrets } = seen.memory
+  if (secrets.is === 'no')
+    return { type, status: 'False', reason: 'KubeconfigFailed', message: `${secrets.message}. ${secrets.hint}` }
   return { type, status: 'False', reason: 'KubeconfigMissing', message: 'Waiting for the control plane' }
 }

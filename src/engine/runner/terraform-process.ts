@@ -111,7 +111,7 @@ export function findOrphan(folder: Folder): Orphan | undefined {
   const known = readFact(folder, 'process')?.process
   if (known && isGroupAlive(known)) return { pid: known.pid, leads: livenessOf(known) === 'alive' }
   // A runner that was killed between starting Terraform and writing its pid down has left no other trace.
-  const marked = findLeaders(`${FOLDER_VARIABLE}=${folder.path}`)[0]
+  const marked = findLeaders(`${FOLDER_VARIABLE}=${folder.path}`, /^(terraform|tofu)/)[0]
   return marked && { pid: marked.pid, leads: true }
 }
 

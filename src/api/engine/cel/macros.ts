@@ -114,6 +114,19 @@ export function registerMacros(env: Environment): void {
   const add = (signature: string, macro: (call: Call) => unknown) =>
     void env.registerFunction(signature, macro as (...args: unknown[]) => unknown)
 
+  add('hasField(ast): bool', ({ args: [field] }) => {
+    if (field?.op !== '.') throw new Error('invalid argument to has() macro')
+    const [left, name] = field.args as [Ast, string]
+    return {
+      async: false,
+      typeCheck(checker: Checker, _macro: unknown, scope: Scope) {
+        checker.check(left, scope)
+        return checker.getType('bool')
+      },
+      evaluate: (evaluator: Evaluator, _macro: unknown, scope: Scope) => hasField(evaluator.run(left, scope), name),
+    }
+  })
+
   for (const loop of LOOPS) {
     const params = ['ast', 'ast', ...new Array<string>(loop.bodies).fill('ast')].join(', ')
     // A one-variable `map` with a filter has three arguments too, but another name: nothing overlaps.
@@ -173,6 +186,12 @@ export function registerMacros(env: Environment): void {
   env.registerFunction('OptionalNamespace.ofNonZeroValue(dyn): optional<dyn>', (_namespace: unknown, value: unknown) =>
     isZero(value) ? Optional.none() : Optional.of(value),
   )
+}
+
+function hasField(value: unknown, name: string): boolean {
+  if (value instanceof Optional) return value.hasValue() && hasField(value.value(), name)
+  if (value instanceof Map) return value.get(name) !== undefined
+  return value !== null && typeof value === 'object' && Object.hasOwn(value, name)
 }
 
 function isZero(value: unknown): boolean {

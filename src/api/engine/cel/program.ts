@@ -1,13 +1,13 @@
 // Compiles rules, each text once, and runs them. Failures come back as values in the words cel-go uses.
 import { Environment, EvaluationError, Optional } from '@marcbachmann/cel-js'
 import type { JsonSchema, Rule } from '../../schema.ts'
+import { type Node, unknownField } from './fields.ts'
 import { registerLists } from './lists.ts'
 import { registerMacros } from './macros.ts'
 import { registerNetwork } from './network.ts'
 import { registerQuantity } from './quantity.ts'
 import { readRule } from './source.ts'
 import { registerStrings } from './strings.ts'
-import { escapeName, fieldsOf, isResource } from './values.ts'
 
 export interface Program {
   readonly usesOldSelf: boolean
@@ -17,10 +17,6 @@ export interface Program {
   }): { readonly value: unknown } | { readonly error: string }
 }
 
-interface Node {
-  readonly op: string
-  readonly args: unknown
-}
 type Parsed = ((context: Record<string, unknown>) => unknown) & {
   check(): {
     readonly valid: boolean
@@ -94,6 +90,12 @@ function describe(error: unknown): string {
       return summary.replace(/^No such key/, 'no such key')
     case 'index_out_of_bounds':
       return `index out of bounds: ${/index (-?\d+)/.exec(summary)?.[1] ?? ''}`
+    case 'int_conversion_error':
+      return "type conversion error from 'string' to 'int'"
+    case 'double_conversion_error':
+      return "type conversion error from 'string' to 'double'"
+    case 'bool_conversion_error':
+      return "type conversion error from 'string' to 'bool'"
     case 'numeric_overflow':
       return 'integer overflow'
     case 'modulo_by_zero':
@@ -134,48 +136,4 @@ export function ruleFault(rule: Rule, schema: JsonSchema, isWholeResource: boole
     if (unknown) return `${what}: undefined field '${unknown}'`
   }
   return undefined
-}
-
-/** The first field named by `self.a.b` that the schema does not declare. */
-function unknownField(
-  ast: Node,
-  root: JsonSchema,
-  isWholeResource: boolean,
-  oldIsOptional: boolean,
-): string | undefined {
-  let missing: string | undefined
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isNode(value)) return
-    schemaOf(value)
-    visit(value.args)
-  }
-  const schemaOf = (node: Node): { schema: JsonSchema; whole: boolean } | undefined => {
-    if (node.op === 'id' && (node.args === 'self' || (node.args === 'oldSelf' && !oldIsOptional)))
-      return { schema: root, whole: isWholeResource }
-    if (!['.', '.?', '[]', '[?]'].includes(node.op)) return undefined
-    const [left, right] = node.args as [Node, string | Node]
-    const parent = schemaOf(left)
-    if (!parent) return undefined
-    const { schema, whole } = parent
-    if (node.op.startsWith('[')) {
-      const child =
-        schema.items ?? (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined)
-      return child && { schema: child, whole: isResource(child) }
-    }
-    const fields = fieldsOf(schema, whole)
-    if (schema.type !== 'object' || (!fields && schema.additionalProperties !== undefined)) {
-      const child = schema.additionalProperties
-      return typeof child === 'object' ? { schema: child, whole: isResource(child) } : undefined
-    }
-    const found = Object.entries(fields ?? {}).find(([name]) => escapeName(name) === right)?.[1]
-    if (!found || (found.type === undefined && !found['x-kubernetes-int-or-string'])) missing ??= right as string
-    return found && node.op === '.' ? { schema: found, whole: isResource(found) } : undefined
-  }
-  visit(ast)
-  return missing
-}
-
-function isNode(value: unknown): value is Node {
-  return value !== null && typeof value === 'object' && 'op' in value && 'args' in value
 }

@@ -10,6 +10,8 @@ const RENAMED: Readonly<Record<string, string>> = {
   lowerAscii: 'lowerAsciiOnly',
   upperAscii: 'upperAsciiOnly',
 }
+/** The package's `has` cannot look behind an index: has(self.rules[0].name). */
+const RENAMED_GLOBAL: Readonly<Record<string, string>> = { has: 'hasField' }
 
 export interface RuleSource {
   readonly text: string
@@ -17,14 +19,19 @@ export interface RuleSource {
 }
 
 export function readRule(rule: string): RuleSource {
-  let text = ''
-  let usesOldSelf = false
-  let before = ''
-  for (const token of tokens(rule)) {
-    const isMember = before === '.'
+  const parts = [...tokens(rule)]
+  const words = parts.filter((token) => token.trim() !== '' && !token.startsWith('//'))
+  let [text, at, usesOldSelf] = ['', 0, false]
+  for (const token of parts) {
+    if (token !== words[at]) {
+      text += token
+      continue
+    }
+    const isMember = words[at - 1] === '.'
+    const renamed = words[at + 1] === '(' ? (isMember ? RENAMED : RENAMED_GLOBAL) : {}
     if (token === 'oldSelf' && !isMember) usesOldSelf = true
-    text += isMember && Object.hasOwn(RENAMED, token) ? RENAMED[token] : token
-    if (token.trim() !== '') before = token
+    text += Object.hasOwn(renamed, token) ? renamed[token] : token
+    at++
   }
   return { text, usesOldSelf }
 }

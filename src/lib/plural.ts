@@ -1,4 +1,4 @@
-// The resource name of a kind, as English and Kubernetes make it. Checks may name it when it is another.
+// The plural of a kind's name, as English and Kubernetes make it.
 export function pluralOf(kind: string): string {
   const name = kind.toLowerCase()
   if (name === 'endpoints') return name

@@ -1,0 +1,127 @@
+#!/bin/sh
+# Speaks to the cluster's API where Terraform cannot: one entry of aws-auth, and the question whether NodePools are left.
+#
+#   cluster.sh aws-auth-add | aws-auth-remove | gate
+#
+# Environment: ENDPOINT, CA_DATA (base64), CLUSTER_NAME, REGION, ROLE_ARN (aws-auth only).
+# The token is signed by `aws eks get-token`, or taken from KUBE_TOKEN; it never becomes an argument of a process.
+set -eu
+
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT INT TERM
+printf '%s' "${CA_DATA:-}" | base64 -d >"$WORK/ca.crt" 2>/dev/null || true
+
+token() {
+  if [ -n "${KUBE_TOKEN:-}" ]; then
+    printf '%s' "$KUBE_TOKEN"
+    return
+  fi
+  aws --region "$REGION" eks get-token --cluster-name "$CLUSTER_NAME" --output json |
+    sed -n 's/.*"token": *"\([^"]*\)".*/\1/p'
+}
+
+TOKEN=$(token)
+[ -n "$TOKEN" ] || {
+  echo "No token for cluster $CLUSTER_NAME: check that 'aws eks get-token' works, or set KUBE_TOKEN." >&2
+  exit 1
+}
+
+# request METHOD PATH [BODY]: answers in $WORK/body, prints the HTTP status; 000 when nobody answered.
+request() {
+  set -- "$1" "$2" "${3:-}"
+  {
+    printf 'header = "Authorization: Bearer %s"\n' "$TOKEN"
+    printf 'url = "%s%s"\n' "${ENDPOINT%/}" "$2"
+  } >"$WORK/request"
+  chmod 600 "$WORK/request"
+  : >"$WORK/body"
+  if [ -n "$3" ]; then printf '%s' "$3" >"$WORK/patch"; fi
+  curl --silent --show-error --max-time 30 --config "$WORK/request" --request "$1" \
+    ${CA_DATA:+--cacert "$WORK/ca.crt"} --output "$WORK/body" --write-out '%{http_code}' \
+    ${3:+--header 'Content-Type: application/merge-patch+json' --data-binary "@$WORK/patch"} 2>"$WORK/error" || true
+}
+
+give_up() {
+  echo "$1" >&2
+  [ -s "$WORK/error" ] && cat "$WORK/error" >&2
+  exit 1
+}
+
+# The string stays in JSON's own escapes from reading to writing, so what others wrote cannot change.
+map_roles() { sed -n 's/.*"mapRoles":"\(\([^"\\]\|\\.\)*\)".*/\1/p' "$WORK/body"; }
+resource_version() { sed -n 's/.*"resourceVersion":"\([^"]*\)".*/\1/p' "$WORK/body"; }
+ENTRY="- groups:\\n  - system:bootstrappers\\n  - system:nodes\\n  rolearn: ${ROLE_ARN:-}\\n  username: system:node:{{EC2PrivateDNSName}}\\n"
+CONFIG_MAP=/api/v1/namespaces/kube-system/configmaps/aws-auth
+
+aws_auth() {
+  case "$ROLE_ARN" in
+  *:role/*/*) give_up "aws-auth never matches a role with a path: $ROLE_ARN" ;;
+  esac
+  attempt=0
+  while [ "$attempt" -lt 5 ]; do
+    attempt=$((attempt + 1))
+    status=$(request GET "$CONFIG_MAP?pretty=false")
+    [ "$1" = remove ] && [ "$status" = 404 ] && return 0
+    [ "$status" = 200 ] || give_up "Reading aws-auth of $CLUSTER_NAME failed with status $status."
+    roles=$(map_roles)
+    version=$(resource_version)
+    next=$("edit_$1" "$roles")
+    [ "$next" = "$roles" ] && return 0
+    status=$(request PATCH "$CONFIG_MAP" "{\"metadata\":{\"resourceVersion\":\"$version\"},\"data\":{\"mapRoles\":\"$next\"}}")
+    case "$status" in
+    200) return 0 ;;
+    409) sleep 1 ;;
+    *) give_up "Writing aws-auth of $CLUSTER_NAME failed with status $status." ;;
+    esac
+  done
+  give_up "aws-auth of $CLUSTER_NAME kept changing; try again."
+}
+
+# The text may lack a line break at its end; an entry must begin on a line of its own.
+edit_add() {
+  case "$1" in
+  *"rolearn: $ROLE_ARN\\n"* | *"rolearn: $ROLE_ARN") printf '%s' "$1" ;;
+  '' | *\\n) printf '%s%s' "$1" "$ENTRY" ;;
+  *) printf '%s\\n%s' "$1" "$ENTRY" ;;
+  esac
+}
+
+edit_remove() {
+  case "$1" in
+  *"$ENTRY"*) printf '%s%s' "${1%%"$ENTRY"*}" "${1#*"$ENTRY"}" ;;
+  *"$ROLE_ARN"*)
+    echo "The entry of $ROLE_ARN in aws-auth was changed by someone and is left alone." >&2
+    printf '%s' "$1"
+    ;;
+  *) printf '%s' "$1" ;;
+  esac
+}
+
+gate() {
+  status=$(request GET "/apis/karpenter.sh/v1/nodepools?pretty=false")
+  pools=$(tr '{' '\n' <"$WORK/body" | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | sort -u)
+  if [ "$status" = 404 ]; then return 0; fi
+  if [ "$status" = 200 ] && [ -z "$pools" ]; then return 0; fi
+  if [ "$status" = 200 ]; then
+    echo "NodePools still exist in $CLUSTER_NAME:" $pools >&2
+  else
+    echo "The API of $CLUSTER_NAME did not say whether NodePools exist (status $status)." >&2
+  fi
+  if [ "${KARPENTER_FORCE_DESTROY:-}" = true ]; then
+    echo "Going on: instances with the tag kubernetes.io/cluster/$CLUSTER_NAME=owned and karpenter.sh/nodepool are left behind." >&2
+    return 0
+  fi
+  echo "Delete them and wait until no NodeClaim is left: kubectl delete nodepools --all && kubectl wait --for=delete nodeclaims --all" >&2
+  echo "Nothing was destroyed. KARPENTER_FORCE_DESTROY=true goes on and leaves their instances running." >&2
+  exit 1
+}
+
+case "${1:-}" in
+aws-auth-add) aws_auth add ;;
+aws-auth-remove) aws_auth remove ;;
+gate) gate ;;
+*)
+  echo "usage: cluster.sh aws-auth-add | aws-auth-remove | gate" >&2
+  exit 2
+  ;;
+esac

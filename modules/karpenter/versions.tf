@@ -1,0 +1,14 @@
+terraform {
+  required_version = ">= 1.5.7"
+
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.95, < 7.0"
+    }
+    helm = {
+      source  = "hashicorp/helm"
+      version = ">= 3.0, < 4.0"
+    }
+  }
+}

@@ -1,0 +1,60 @@
+// Carries out the steps of a teardown: deletes, takes finalizers off what nobody will finish, closes gates.
+import { AddonDelivery, type AnyObject, keyOf } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import type { World } from '#runtime'
+import { labelCluster } from './act-delivery.ts'
+import { carrierKind } from './carriers.ts'
+import type { DeliverySeen } from './delivery-seen.ts'
+import { GATES_ANNOTATION } from './names.ts'
+import type { Observer } from './observe-delivery.ts'
+import type { TeardownAction, Thing } from './teardown-seen.ts'
+import { formatGates, parseGates } from './wish.ts'
+
+export async function actTeardown(world: World, observer: Observer, seen: DeliverySeen, action: TeardownAction): Promise<void> {
+  const cluster = { namespace: seen.delivery.metadata.namespace!, name: seen.delivery.spec.clusterName }
+  if (action.do === 'close-gate') return await closeGate(world, observer, seen, action.stage)
+  if (action.do === 'terminate') {
+    await observer.ports.instances?.terminate(cluster, action.instances)
+    world.events.emit(seen.delivery, { type: 'Warning', reason: 'InstancesTerminated', message: `Terminated ${action.instances.join(', ')}`, action: 'Terminate' })
+    return
+  }
+  const isHome = action.do === 'delete' && action.where === 'home'
+  const objects = isHome ? world.objects : (await observer.ports.workloads.open(cluster))?.objects
+  if (!objects) return
+  for (const thing of action.things) {
+    if (action.do === 'delete') await objects.delete(thing.kind, thing.key, { propagation: action.foreground ? 'Foreground' : 'Background' })
+    else await stripFinalizers(objects, thing, action.finalizers)
+  }
+}
+
+async function stripFinalizers(objects: Objects, thing: Thing, unwanted: readonly string[]): Promise<void> {
+  const live = await objects.get<AnyObject>(thing.kind, thing.key)
+  if (!live?.metadata.deletionTimestamp) return
+  const finalizers = (live.metadata.finalizers ?? []).filter((name) => !unwanted.includes(name))
+  const { resourceVersion } = live.metadata
+  try {
+    await objects.patch(thing.kind, thing.key, { type: 'merge', body: { metadata: { resourceVersion, finalizers } } })
+  } catch (error) {
+    if (!isKubeError(error, 'NotFound')) throw error
+  }
+}
+
+/** Last of all, so that the stage can come back later as if it had never been there. */
+async function closeGate(world: World, observer: Observer, seen: DeliverySeen, stage: string): Promise<void> {
+  const { delivery } = seen
+  const own = seen.stages.find((one) => one.stage.name === stage)
+  const label = own?.stage.gateLabel
+  const gates = new Map(parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION]))
+  if (label && gates.has(label)) {
+    if (seen.cluster?.labels[label] !== undefined) await labelCluster(world, observer, seen, { [label]: null })
+    gates.delete(label)
+    const annotations = { [GATES_ANNOTATION]: formatGates(gates) || null }
+    await world.objects.patch(AddonDelivery, keyOf(delivery), { type: 'merge', body: { metadata: { annotations } } })
+  }
+  for (const row of own?.before?.delivered?.resources ?? []) {
+    if (row.name.startsWith('fluxcd-install-')) continue
+    const kind = row.kind === 'Secret' ? 'Secret' : 'ConfigMap'
+    observer.carriers.forget(delivery.metadata.namespace!, row.name)
+    await world.objects.delete(carrierKind({ kind }), { namespace: delivery.metadata.namespace!, name: row.name })
+  }
+}

@@ -1,0 +1,47 @@
+// The pipeline that capt ships: Flux, then Karpenter, then a node pool, each when the Cluster asks for it.
+import { AddonPipeline, apiVersionOf } from '#api'
+import { chartUrl } from '#catalog'
+import { DEFAULT_PIPELINE, MANAGED_LABEL, PIPELINE_CHOICE_LABEL } from './names.ts'
+
+export const FLUX_WISH = { key: 'fluxcd.io/enabled', value: 'true' } as const
+export const KARPENTER_WISH = { key: 'installation.appthrust.com/eks-karpenter', value: 'enabled' } as const
+export const NODE_POOL_WISH = { key: 'installation.appthrust.com/karpenter-provider-aws-default-nodepool', value: 'enabled' } as const
+export const KARPENTER_GATE = 'karpenter.sh/enabled'
+
+const retry = { limit: 5, backoff: '30s' }
+const uninstall = { policy: 'Delete', timeout: '10m' } as const
+const shared = { checks: [], timeout: '15m', retry, onFailure: 'Stop', uninstall } as const
+
+/** `probeTag`: a chart version that Flux must be able to fetch before it counts as healthy; none when left out. */
+export function defaultPipeline(namespace: string, options: { readonly probeTag?: string } = {}): AddonPipeline {
+  const probe = options.probeTag ? { probe: { url: chartUrl(), tag: options.probeTag } } : {}
+  return {
+    apiVersion: apiVersionOf(AddonPipeline),
+    kind: AddonPipeline.kind,
+    metadata: { name: DEFAULT_PIPELINE, namespace, labels: { [MANAGED_LABEL]: 'true' } },
+    spec: {
+      clusterSelector: { matchExpressions: [{ key: PIPELINE_CHOICE_LABEL, operator: 'DoesNotExist' }] },
+      allNamespaces: true,
+      variablesFrom: [{ kind: 'ConfigMap', name: '${CLUSTER_NAME}-addons', optional: true }],
+      teardown: { terminateInstances: false, timeout: '15m' },
+      stages: [
+        { name: 'flux', needs: [], enabledBy: [FLUX_WISH], flux: { networkPolicy: true, existing: 'Adopt', ...probe }, ...shared },
+        {
+          name: 'karpenter',
+          needs: ['flux'],
+          enabledBy: [KARPENTER_WISH],
+          gateLabel: KARPENTER_GATE,
+          karpenter: { namespace: 'kube-system', identity: 'PodIdentity', serviceAccount: 'karpenter', timeout: '10m' },
+          ...shared,
+        },
+        {
+          name: 'node-pool',
+          needs: ['karpenter'],
+          enabledBy: [KARPENTER_WISH, NODE_POOL_WISH, { key: KARPENTER_GATE, value: 'true' }],
+          nodePool: { name: 'default', amiAlias: 'al2023@latest', verify: false },
+          ...shared,
+        },
+      ],
+    },
+  }
+}

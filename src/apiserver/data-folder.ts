@@ -1,0 +1,102 @@
+// The folder that holds everything: the database, and the authority that signs our certificate. Only its owner can read
+// it. Who holds it at the moment is written down for people; the lock itself is the database's.
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Authority, CaptError, createAuthority, isCaptError, messageOf } from '#lib'
+import { diskFull, isDiskFull, openDatabase } from './store/database.ts'
+import { openStore, type Store } from './store/store.ts'
+
+export interface DataFolder {
+  readonly store: Store
+  readonly authority: Authority
+  release(): void
+}
+
+export interface DataFolderOptions {
+  readonly path: string
+  readonly now: number
+  readonly maxPages?: number
+}
+
+export function openDataFolder({ path, now, maxPages }: DataFolderOptions): DataFolder {
+  prepare(path)
+  const file = join(path, 'objects.db')
+  const holder = join(path, 'holder.json')
+  const store = openHeld(file, holder, maxPages)
+  try {
+    const authority = readAuthority(path, now)
+    writeSecret(holder, JSON.stringify({ pid: process.pid, since: new Date(now).toISOString() }))
+    return {
+      store,
+      authority,
+      release() {
+        rmSync(holder, { force: true })
+        store.close()
+      },
+    }
+  } catch (error) {
+    store.close()
+    throw isDiskFull(error) ? diskFull(path, error) : error
+  }
+}
+
+function prepare(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    if (!statSync(path).isDirectory()) throw new Error('it is a file')
+    chmodSync(path, 0o700)
+  } catch (error) {
+    if (isDiskFull(error)) throw diskFull(path, error)
+    throw new CaptError('CAPT_DATA_UNUSABLE', `${path} cannot be used as a data folder: ${messageOf(error)}`, {
+      hint: 'choose a folder that you may write to',
+      cause: error,
+    })
+  }
+}
+
+function openHeld(file: string, holder: string, maxPages: number | undefined): Store {
+  try {
+    return openStore(openDatabase(file, maxPages === undefined ? {} : { maxPages }), file)
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_DATA_HELD')) throw error
+    const known = readHolder(holder)
+    if (!known) throw error
+    throw new CaptError(error.code, `${error.message} (process ${known.pid}, since ${known.since})`, {
+      ...(error.hint ? { hint: error.hint } : {}),
+      cause: error,
+    })
+  }
+}
+
+function readHolder(path: string): { pid: number; since: string } | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as { pid: number; since: string }
+  } catch {
+    return undefined
+  }
+}
+
+/** Made once and kept, so that a kubeconfig stays valid over restarts. */
+function readAuthority(path: string, now: number): Authority {
+  const file = join(path, 'authority.json')
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Authority
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOENT') {
+      throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: ${messageOf(error)}`, {
+        hint: 'remove the file: a new authority is made, and kubeconfigs written before must be written again',
+        cause: error,
+      })
+    }
+  }
+  const authority = createAuthority({ name: 'capt embedded authority', now })
+  writeSecret(file, JSON.stringify(authority))
+  return authority
+}
+
+/** Whole or not at all. */
+function writeSecret(file: string, text: string): void {
+  const draft = `${file}.new`
+  writeFileSync(draft, text, { mode: 0o600, flush: true })
+  renameSync(draft, file)
+}

@@ -1,0 +1,91 @@
+// HTTPS in, realms behind: finds the realm by its path, checks the token, hands the request on and sends the answer.
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { sha256 } from '#lib'
+import type { RealmState } from '../realm.ts'
+import { StatusError, unauthorized } from '../status.ts'
+import { sendAnswer } from './answer.ts'
+import { dispatch, toStatusError, versionInfo } from './dispatch.ts'
+import { negotiate } from './negotiate.ts'
+
+export interface ListenerOptions {
+  /** The realm whose path is the longest beginning of this one. */
+  realmFor(path: string): RealmState | undefined
+  isReady(): boolean
+  onRequest?: (request: { method: string; path: string; code: number }) => void
+  log(message: string, error: unknown): void
+}
+
+export function createListener(options: ListenerOptions): RequestListener {
+  return (request, response) => {
+    void handle(request, response, options)
+  }
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, options: ListenerOptions): Promise<void> {
+  const url = parseUrl(request.url ?? '/')
+  const warnings: string[] = []
+  const method = request.method ?? 'GET'
+  response.on('finish', () => options.onRequest?.({ method, path: url.pathname, code: response.statusCode }))
+  const form = negotiate(request.headers.accept)
+  try {
+    const realm = options.realmFor(url.pathname)
+    if (!realm) throw new StatusError(404, 'NotFound', `nothing is served below ${url.pathname}`)
+    const below = url.pathname.slice(realm.path.length)
+    const parts = below
+      .split('/')
+      .filter((part) => part !== '')
+      .map(decode)
+    const probe = probeAnswer(parts, options.isReady())
+    if (probe) return sendAnswer(response, probe, [], false)
+    if (!isAuthorized(request, realm.token)) throw unauthorized()
+    if (!form) {
+      const message = 'only the following media types are accepted: application/json, application/yaml'
+      throw new StatusError(406, 'NotAcceptable', message)
+    }
+    const exchange = { realm, method, parts, query: url.searchParams, form, request, response, warnings }
+    const answer = await dispatch(exchange)
+    if (answer) sendAnswer(response, answer, warnings, form.is === 'yaml')
+  } catch (error) {
+    const { status } = toStatusError(error, options.log)
+    if (response.headersSent) return void response.destroy()
+    const wait = status.details?.retryAfterSeconds
+    // A body that was not read to its end would be taken for the next request.
+    const headers = {
+      ...(wait ? { 'retry-after': `${wait}` } : {}),
+      ...(request.complete ? {} : { connection: 'close' }),
+    }
+    sendAnswer(response, { code: status.code, value: status, headers }, warnings, form?.is === 'yaml')
+  }
+}
+
+function parseUrl(text: string): URL {
+  try {
+    return new URL(text, 'https://server')
+  } catch {
+    return new URL('https://server/')
+  }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw new StatusError(400, 'BadRequest', `the path part ${part} is not percent-encoded correctly`)
+  }
+}
+
+/** What may be asked without a token. */
+function probeAnswer(parts: readonly string[], isReady: boolean) {
+  const [first] = parts
+  if (first === 'livez' || first === 'healthz') return { code: 200, value: 'ok' }
+  if (first === 'readyz') return isReady ? { code: 200, value: 'ok' } : { code: 503, value: 'not ready' }
+  if (first === 'version' && parts.length === 1) return { code: 200, value: versionInfo() }
+  return undefined
+}
+
+function isAuthorized(request: IncomingMessage, token: string): boolean {
+  const match = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')
+  // Hashes have one length, so the comparison takes the same time for every wrong token.
+  return match !== null && timingSafeEqual(Buffer.from(sha256(match[1]!)), Buffer.from(sha256(token)))
+}

@@ -1,0 +1,227 @@
+// Starts and stops the embedded API: one process, one port, one data folder, as many realms as asked for.
+import { randomBytes } from 'node:crypto'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { compileSchema } from '#api'
+import { CaptError, type Clock, issueCertificate, messageOf, sha256, systemClock } from '#lib'
+import { openDataFolder } from './data-folder.ts'
+import { createListener } from './http/listener.ts'
+import type { CompileSchema, Converters } from './kinds/custom.ts'
+import { renderKubeconfig } from './kubeconfig.ts'
+import type { ApiObject } from './object.ts'
+import { installCrd, openRealm, type RealmState } from './realm.ts'
+import type { HistoryLimits } from './store/history.ts'
+
+export interface ApiServerOptions {
+  /** Made when absent; only its owner may read it. */
+  readonly dataDir: string
+  readonly host?: string
+  /** 0 takes any free port. */
+  readonly port?: number
+  readonly clock?: Clock
+  readonly log?: (message: string, error: unknown) => void
+  /** Installed in the root realm at start; a stored definition that differs is brought up to date. */
+  readonly crds?: readonly object[]
+  /** In-process conversion between served versions, by `group/Kind`. */
+  readonly converters?: Converters
+  readonly onRequest?: (request: { method: string; path: string; code: number }) => void
+  readonly history?: HistoryLimits
+  /** For tests of a full disk. */
+  readonly maxPages?: number
+}
+
+/** One isolated API: its own objects, kinds and token. */
+export interface Realm {
+  readonly path: string
+  readonly url: string
+  readonly token: string
+  readonly caPem: string
+  kubeconfig(): string
+  /** Installs or updates CustomResourceDefinitions. */
+  install(crds: readonly object[]): void
+}
+
+export interface ApiServer extends Realm {
+  /** Resolves when requests are answered. */
+  ready(): Promise<void>
+  /** Opens the realm, making it first if need be. It is there again after a restart. */
+  realm(path: string): Realm
+  removeRealm(path: string): void
+  realms(): readonly string[]
+  close(): Promise<void>
+}
+
+const REALM_PATH = /^(\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)+$/
+const RESERVED = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz', 'metrics'])
+const CERTIFICATE_DAYS = 825
+
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const { dataDir, host = '127.0.0.1', port = 0, clock = systemClock } = options
+  const log = options.log ?? (() => {})
+  const folder = openDataFolder({
+    path: dataDir,
+    now: clock.now(),
+    ...(options.maxPages ? { maxPages: options.maxPages } : {}),
+  })
+  const { store, authority } = folder
+  const compile = rememberSchemas()
+  const open = new Map<string, RealmState>()
+
+  const enter = (path: string): RealmState => {
+    const known = open.get(path)
+    if (known) return known
+    let token = store.realms().find((realm) => realm.path === path)?.token
+    if (token === undefined) {
+      token = randomBytes(32).toString('base64url')
+      store.addRealm(path, token, clock.now())
+    }
+    const state = openRealm({
+      store: store.realm(path),
+      token,
+      clock,
+      compile,
+      log,
+      ...(options.converters ? { converters: options.converters } : {}),
+      ...(options.history ? { history: options.history } : {}),
+    })
+    open.set(path, state)
+    return state
+  }
+
+  let server: Server | undefined
+  try {
+    const root = enter('')
+    for (const crd of options.crds ?? []) installCrd(root, crd as ApiObject)
+    for (const { path } of store.realms()) enter(path)
+
+    const leaf = issueCertificate(authority, {
+      names: ['localhost'],
+      ips: [...new Set(['127.0.0.1', '::1', ...(isAddress(host) ? [host] : [])])],
+      days: CERTIFICATE_DAYS,
+      commonName: 'capt embedded API',
+      now: clock.now(),
+    })
+    const listener = createListener({
+      realmFor: (path) => longestRealm(open, path),
+      isReady: () => true,
+      ...(options.onRequest ? { onRequest: options.onRequest } : {}),
+      log,
+    })
+    server = createServer({ key: leaf.key, cert: leaf.certificate, minVersion: 'TLSv1.2' }, listener)
+    server.requestTimeout = 60_000
+    server.keepAliveTimeout = 120_000
+    await listen(server, host, port)
+
+    const base = `https://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
+    const present = (state: RealmState): Realm => {
+      const url = `${base}${state.path}`
+      const access = { url, token: state.token, caPem: authority.certificate }
+      return {
+        path: state.path,
+        ...access,
+        kubeconfig: () => renderKubeconfig({ name: nameOf(state.path), ...access }),
+        install: (crds) => {
+          for (const crd of crds) installCrd(state, crd as ApiObject)
+        },
+      }
+    }
+    const listening = server
+    let closing: Promise<void> | undefined
+    return {
+      ...present(root),
+      ready: () => Promise.resolve(),
+      realm(path) {
+        checkRealmPath(path)
+        return present(enter(path))
+      },
+      removeRealm(path) {
+        checkRealmPath(path)
+        const state = open.get(path)
+        if (!state) return
+        closeRealm(state)
+        open.delete(path)
+        store.removeRealm(path)
+      },
+      realms: () => [...open.keys()].filter((path) => path !== '').sort(),
+      close() {
+        closing ??= stop(listening, open, folder.release)
+        return closing
+      },
+    }
+  } catch (error) {
+    server?.close()
+    for (const state of open.values()) closeRealm(state)
+    folder.release()
+    throw error
+  }
+}
+
+function longestRealm(open: ReadonlyMap<string, RealmState>, path: string): RealmState | undefined {
+  let candidate = path
+  while (candidate !== '') {
+    const found = open.get(candidate)
+    if (found) return found
+    candidate = candidate.slice(0, candidate.lastIndexOf('/'))
+  }
+  return open.get('')
+}
+
+function closeRealm(state: RealmState): void {
+  state.collector.stop()
+  for (const stop of [...state.streams]) stop()
+}
+
+async function stop(server: Server, open: ReadonlyMap<string, RealmState>, release: () => void): Promise<void> {
+  for (const state of open.values()) closeRealm(state)
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const hurry = setTimeout(() => server.closeAllConnections(), 1000)
+  await closed
+  clearTimeout(hurry)
+  release()
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(error, host, port)))
+    server.listen(port, host, () => {
+      server.removeAllListeners('error')
+      server.on('error', () => {})
+      resolve()
+    })
+  })
+}
+
+function listenFault(error: NodeJS.ErrnoException, host: string, port: number): CaptError {
+  if (error.code === 'EADDRINUSE') {
+    return new CaptError('CAPT_PORT_IN_USE', `${host}:${port} is in use by another program`, {
+      hint: 'choose another port, or 0 for any free one',
+      cause: error,
+    })
+  }
+  return new CaptError('CAPT_LISTEN_FAILED', `Cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+    hint: 'check that the address belongs to this machine and that the port is allowed',
+    cause: error,
+  })
+}
+
+function checkRealmPath(path: string): void {
+  if (REALM_PATH.test(path) && !RESERVED.has(path.split('/')[1]!)) return
+  throw new CaptError('CAPT_INVALID', `"${path}" is not a path for a realm`, {
+    hint: 'write it like /workloads/default/demo; the first part must not be api, apis or another name the API uses',
+  })
+}
+
+const nameOf = (path: string) => (path === '' ? 'capt' : path.slice(1).replaceAll('/', '-'))
+const isAddress = (host: string) => /^[\d.]+$/.test(host) || host.includes(':')
+
+/** Realms often install the same definitions: one compilation serves all. */
+function rememberSchemas(): CompileSchema {
+  const compiled = new Map<string, ReturnType<CompileSchema>>()
+  return (schema) => {
+    const key = sha256(JSON.stringify(schema))
+    const known = compiled.get(key) ?? compileSchema(schema)
+    compiled.set(key, known)
+    return known
+  }
+}

@@ -1,0 +1,95 @@
+// Opens workload clusters by the kubeconfig Secret that Cluster API knows. A connection lives as long as its Secret's
+// content; watches keep nothing but names, because all they have to tell is that something changed.
+
+import type { Workload, Workloads } from '#addons'
+import { type AnyObject, type Key, type KindRef, keyText, type Secret, SecretKind } from '#api'
+import { type Client, connect, createClient, type Objects, readKubeconfigText, type ServerAccess } from '#kube'
+import { type Clock, sha256 } from '#lib'
+
+const BURST_MS = 100
+const BACKOFF_MS = [200, 5_000] as const
+
+interface Open {
+  readonly hash: string
+  readonly access: ServerAccess
+  readonly client: Client
+}
+
+export interface WorkloadDoors extends Workloads {
+  close(): void
+}
+
+export function openWorkloads(objects: Objects, clock: Clock): WorkloadDoors {
+  const doors = new Map<string, Open>()
+
+  async function open(cluster: Key): Promise<Workload | undefined> {
+    const name = `${cluster.name}-kubeconfig`
+    const secret = await objects.get<Secret>(SecretKind, { ...cluster, name })
+    const value = secret?.data?.['value']
+    const before = doors.get(keyText(cluster))
+    if (value === undefined) {
+      forget(cluster)
+      return undefined
+    }
+    const hash = sha256(value)
+    if (before?.hash === hash) return workloadOf(before)
+    before?.client.close()
+    const origin = `Secret ${keyText({ ...cluster, name })}`
+    const access = await readKubeconfigText(Buffer.from(value, 'base64').toString('utf8'), { origin, clock })
+    const opened: Open = { hash, access, client: createClient(access, { clock }) }
+    doors.set(keyText(cluster), opened)
+    return workloadOf(opened)
+  }
+
+  function forget(cluster: Key): void {
+    doors.get(keyText(cluster))?.client.close()
+    doors.delete(keyText(cluster))
+  }
+
+  const workloadOf = ({ access, client }: Open): Workload => ({
+    objects: client,
+    watch: (kinds, onChange) => watchNames(access, kinds, onChange, clock),
+  })
+
+  return {
+    open,
+    close() {
+      for (const { client } of doors.values()) client.close()
+      doors.clear()
+    },
+  }
+}
+
+function watchNames(access: ServerAccess, kinds: readonly KindRef[], onChange: () => void, clock: Clock): () => void {
+  const connection = connect(access, { clock, backoffMs: BACKOFF_MS, onIncident: () => tell() })
+  let pending = false
+  let ended = false
+  const tell = (): void => {
+    if (pending || ended) return
+    pending = true
+    clock.after(BURST_MS, () => {
+      pending = false
+      if (!ended) onChange()
+    })
+  }
+  for (const kind of kinds) {
+    connection.informers.register(kind, {
+      project: ({ apiVersion, kind: word, metadata }): AnyObject => ({
+        apiVersion,
+        kind: word,
+        metadata: {
+          name: metadata.name,
+          ...(metadata.namespace ? { namespace: metadata.namespace } : {}),
+          uid: metadata.uid,
+          resourceVersion: metadata.resourceVersion,
+        } as AnyObject['metadata'],
+      }),
+    })
+    connection.informers.onChange(kind, tell)
+  }
+  connection.informers.start()
+  return () => {
+    ended = true
+    void connection.close()
+  }
+}

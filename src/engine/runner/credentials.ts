@@ -1,0 +1,152 @@
+// Credentials and provider settings of a run: read from Secrets when it starts, handed to Terraform by environment and by
+// files that are gone when it ends. They are never frozen, logged or put into argv.
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ALLOW_NAMESPACES_ANNOTATION, type AnyObject, type ConfigMap, ConfigMapKind, type Secret, SecretKind } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError, hashOf } from '#lib'
+import { KEEP_FINALIZER } from '../names.ts'
+import type { ObjectKey, SourceRef, Workspace } from '../workspace.ts'
+import type { Folder } from './folder.ts'
+
+export interface Credentials {
+  readonly env: Readonly<Record<string, string>>
+  /** Files for the root module folder: provider settings and what they refer to. */
+  readonly files: Readonly<Record<string, string>>
+  /** Every value that must not be shown. */
+  readonly secrets: readonly string[]
+  /** Changes when one of the Secrets does. */
+  readonly fingerprint: string
+  /** Secrets that now carry our finalizer. */
+  readonly kept: readonly ObjectKey[]
+}
+
+/** Provider settings as Terraform text; the older project's name for them. */
+export const PROVIDER_FILE = 'capt_provider.tf'
+const ENVIRONMENT_NAME = /^[A-Z_][A-Z0-9_]*$/
+const AWS_FILES: Readonly<Record<string, string>> = {
+  credentials: 'AWS_SHARED_CREDENTIALS_FILE',
+  config: 'AWS_CONFIG_FILE',
+}
+
+type Needs = Pick<Workspace, 'credentials' | 'secretEnv'>
+
+export async function readCredentials(
+  objects: Objects,
+  namespace: string,
+  needs: Needs,
+  folder: Folder,
+): Promise<Credentials> {
+  const env: Record<string, string> = {}
+  const files: Record<string, string> = {}
+  const secrets: string[] = []
+  const versions: string[] = []
+  const kept: ObjectKey[] = []
+  const use = (secret: Secret) => {
+    versions.push(`${secret.metadata.namespace}/${secret.metadata.name}@${secret.metadata.resourceVersion}`)
+    if (secret.metadata.namespace === namespace) kept.push({ namespace, name: secret.metadata.name })
+  }
+
+  rmSync(folder.credentials, { recursive: true, force: true })
+  for (const ref of needs.credentials) {
+    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace)
+    use(secret)
+    for (const [key, encoded] of Object.entries(secret.data ?? {})) {
+      const text = Buffer.from(encoded, 'base64').toString('utf8')
+      const variable = AWS_FILES[key]
+      if (key === 'configuration') files[PROVIDER_FILE] = text
+      else if (variable !== undefined) env[variable] = writePrivate(folder.credentials, key, text)
+      else if (ENVIRONMENT_NAME.test(key)) env[key] = text
+      else if (/^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/.test(key)) files[key] = text
+      if (key !== 'configuration') secrets.push(text)
+    }
+  }
+  for (const { name, ref } of needs.secretEnv) {
+    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace)
+    use(secret)
+    const encoded = secret.data?.[ref.key]
+    if (encoded === undefined) throw missing(`there is no key ${ref.key} in Secret ${ref.namespace}/${ref.name}`, ref)
+    env[name] = Buffer.from(encoded, 'base64').toString('utf8')
+    secrets.push(env[name]!)
+  }
+  return { env, files, secrets, fingerprint: hashOf([...new Set(versions)].sort()), kept: unique(kept) }
+}
+
+/** The fingerprint alone: tells whether credentials changed since a run failed with them. Missing ones count as changed. */
+export async function credentialsFingerprint(objects: Objects, needs: Needs): Promise<string> {
+  const versions: string[] = []
+  for (const { namespace, name } of [...needs.credentials, ...needs.secretEnv.map(({ ref }) => ref)]) {
+    const secret = await objects.get<Secret>(SecretKind, { namespace, name })
+    versions.push(`${namespace}/${name}@${secret?.metadata.resourceVersion}`)
+  }
+  return hashOf([...new Set(versions)].sort())
+}
+
+/** One key of a ConfigMap or Secret; undefined when it is not there. Another namespace must allow it. */
+export async function readSource(objects: Objects, namespace: string, ref: SourceRef): Promise<string | undefined> {
+  const key = { namespace: ref.namespace, name: ref.name }
+  if (ref.kind === 'Secret') {
+    const secret = await objects.get<Secret>(SecretKind, key)
+    if (secret) assertAllowed(secret, namespace)
+    const encoded = secret?.data?.[ref.key]
+    return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
+  }
+  const configMap = await objects.get<ConfigMap>(ConfigMapKind, key)
+  if (configMap) assertAllowed(configMap, namespace)
+  const binary = configMap?.binaryData?.[ref.key]
+  return configMap?.data?.[ref.key] ?? (binary === undefined ? undefined : Buffer.from(binary, 'base64').toString('utf8'))
+}
+
+async function readSecret(objects: Objects, namespace: string, ref: ObjectKey): Promise<Secret> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: ref.namespace, name: ref.name })
+  if (!secret) throw missing(`there is no Secret ${ref.namespace}/${ref.name} with credentials`, ref)
+  assertAllowed(secret, namespace)
+  return secret
+}
+
+function missing(message: string, { namespace, name }: ObjectKey): CaptError {
+  return new CaptError('CAPT_CREDENTIALS_MISSING', message, {
+    hint: `create the Secret ${name} in namespace ${namespace}; the run starts as soon as it is there`,
+  })
+}
+
+/** Whether an object lets applies of `namespace` refer to it. */
+export function allows(object: AnyObject, namespace: string): boolean {
+  if (object.metadata.namespace === namespace) return true
+  const allowed = object.metadata.annotations?.[ALLOW_NAMESPACES_ANNOTATION]?.split(',').map((one) => one.trim()) ?? []
+  return allowed.includes('*') || allowed.includes(namespace)
+}
+
+function assertAllowed(object: AnyObject, namespace: string): void {
+  if (allows(object, namespace)) return
+  const { namespace: own, name } = object.metadata
+  throw new CaptError('CAPT_REFERENCE_FORBIDDEN', `${object.kind} ${own}/${name} does not allow references from namespace ${namespace}`, {
+    hint: `annotate it with ${ALLOW_NAMESPACES_ANNOTATION}=${namespace}`,
+  })
+}
+
+/** Our finalizer keeps the credentials while a namespace is being deleted: the destroy needs them. */
+async function keep(objects: Objects, secret: Secret, namespace: string): Promise<Secret> {
+  const { finalizers = [], deletionTimestamp, resourceVersion, name } = secret.metadata
+  if (secret.metadata.namespace !== namespace || deletionTimestamp || finalizers.includes(KEEP_FINALIZER)) return secret
+  const body = { metadata: { resourceVersion, finalizers: [...finalizers, KEEP_FINALIZER] } }
+  try {
+    return await objects.patch<Secret>(SecretKind, { namespace, name }, { type: 'merge', body })
+  } catch (error) {
+    // Somebody was faster, or we may read it but not hold it: the run can go on either way.
+    if (isKubeError(error, 'Conflict', 'Forbidden', 'NotFound')) return secret
+    throw error
+  }
+}
+
+function writePrivate(folder: string, name: string, text: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, name)
+  writeFileSync(path, text, { mode: 0o600 })
+  chmodSync(path, 0o600)
+  return path
+}
+
+function unique(keys: readonly ObjectKey[]): readonly ObjectKey[] {
+  return [...new Map(keys.map((key) => [`${key.namespace}/${key.name}`, key])).values()]
+}

@@ -1,0 +1,39 @@
+// The environment of Terraform: what it needs from ours, what the template gives, what the credentials give. Nothing that
+// asks questions, phones home, or shares a cache that breaks under two writers.
+import type { Tool } from '../find-terraform.ts'
+import type { Workspace } from '../workspace.ts'
+
+/** Of our own environment only this reaches Terraform; credentials of the manager itself are a deliberate fallback. */
+const INHERITED =
+  /^(PATH|HOME|USER|LANG|LC_.*|TMPDIR|TZ|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|AWS_.*|TF_CLI_CONFIG_FILE|TF_TOKEN_.*|GIT_SSH_COMMAND|SSH_AUTH_SOCK|XDG_.*)$/
+
+export interface EnvironmentParts {
+  readonly own: Readonly<Record<string, string | undefined>>
+  readonly workspace: Workspace
+  readonly credentials: Readonly<Record<string, string>>
+  readonly cliConfig: string | undefined
+  readonly workspaceId: string
+  readonly tool: Tool
+}
+
+export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<string, string>> {
+  const { own, workspace, credentials, cliConfig, workspaceId } = parts
+  const inherited = Object.entries(own).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && INHERITED.test(entry[0]),
+  )
+  // A run with credentials of its own must not fall back to ours half-way.
+  const hasOwnAws = Object.keys(credentials).some((name) => name.startsWith('AWS_'))
+  const base = hasOwnAws ? inherited.filter(([name]) => !name.startsWith('AWS_')) : inherited
+  return {
+    ...Object.fromEntries(base),
+    ...workspace.env,
+    ...credentials,
+    ...(cliConfig === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfig }),
+    TF_IN_AUTOMATION: '1',
+    TF_INPUT: '0',
+    CHECKPOINT_DISABLE: '1',
+    // Every AWS resource says which workspace made it, so that a sweep finds what no state knows.
+    'TF_AWS_DEFAULT_TAGS_capt-workspace': workspaceId,
+    'TF_AWS_DEFAULT_TAGS_capt-workspace-name': workspace.name,
+  }
+}

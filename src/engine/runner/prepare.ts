@@ -1,0 +1,228 @@
+// Lays out the work folder for a run: from the rendered workspace, or from what was frozen with an earlier one. State,
+// downloaded modules and providers of earlier runs stay where they are.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { canonicalJson, hashOf } from '#lib'
+import type { Bundle } from '../bundle.ts'
+import { restoreFiles } from '../bundle.ts'
+import { assembleVariables, type Declared, declaredVariables } from '../render/variables.ts'
+import { stringsIn, stringsInVarFile } from '../secrets.ts'
+import type { Workspace } from '../workspace.ts'
+import { sortArguments } from './arguments.ts'
+import { type Credentials, PROVIDER_FILE } from './credentials.ts'
+import type { Folder } from './folder.ts'
+
+export interface Layout {
+  /** Where Terraform runs. */
+  readonly root: string
+  readonly workspace: Workspace
+  /** Arguments of `plan` that name the variable files. */
+  readonly varArgs: readonly string[]
+  readonly planArgs: readonly string[]
+  readonly applyArgs: readonly string[]
+  /** Paths below the work folder that must not be frozen. */
+  readonly private: ReadonlySet<string>
+  readonly secrets: readonly string[]
+}
+
+const STATE_FILES = ['terraform.tfstate', 'terraform.tfstate.backup']
+const SOURCE_MARK = '.capt-source'
+const INIT_MARK = '.capt-init'
+const OVERRIDE_FILE = 'capt_backend_override.tf.json'
+
+export function rootOf(folder: Folder, workspace: Workspace): string {
+  return workspace.source.kind === 'remote' ? join(folder.work, workspace.source.entrypoint) : folder.work
+}
+
+/** Whether the module must be fetched before anything else can be laid out. */
+export function needsFetch(folder: Folder, workspace: Workspace): boolean {
+  if (workspace.source.kind !== 'remote') return false
+  return readMark(folder, SOURCE_MARK) !== workspace.source.address
+}
+
+/** An empty folder for `init -from-module`; state waits outside meanwhile. */
+export function clearForFetch(folder: Folder): void {
+  keepState(folder, () => rmSync(folder.work, { recursive: true, force: true }))
+  mkdirSync(folder.work, { recursive: true, mode: 0o700 })
+}
+
+export function markFetched(folder: Folder, workspace: Workspace): void {
+  if (workspace.source.kind === 'remote') writeFileSync(join(folder.work, SOURCE_MARK), workspace.source.address)
+}
+
+function keepState(folder: Folder, work: () => void): void {
+  const aside = join(folder.path, 'state-aside')
+  const from = existsSync(folder.work) ? findState(folder.work) : undefined
+  if (from !== undefined) renameSync(from, aside)
+  work()
+}
+
+/** The state file that an earlier entrypoint left, wherever it is. */
+function findState(folder: string): string | undefined {
+  const own = join(folder, STATE_FILES[0]!)
+  if (existsSync(own)) return own
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory() || entry.name === '.terraform') continue
+    const found = findState(join(folder, entry.name))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Text of the state in the folder: where Terraform left it, or where it waits while a module is fetched. */
+export function stateInFolder(folder: Folder): string | undefined {
+  const found = existsSync(folder.work) ? findState(folder.work) : undefined
+  for (const path of [found, join(folder.path, 'state-aside')]) {
+    const text = path !== undefined && existsSync(path) ? readFileSync(path, 'utf8') : ''
+    if (text.trim() !== '') return text
+  }
+  return undefined
+}
+
+/** Puts the chosen state where Terraform will look for it, and nowhere else. */
+export function placeState(folder: Folder, root: string, text: string | undefined): void {
+  for (const old of [existsSync(folder.work) ? findState(folder.work) : undefined, join(folder.path, 'state-aside')]) {
+    if (old !== undefined && old !== join(root, STATE_FILES[0]!)) rmSync(old, { force: true })
+  }
+  const path = join(root, STATE_FILES[0]!)
+  if (text === undefined) {
+    rmSync(path, { force: true })
+    return
+  }
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  writeFileSync(path, text, { mode: 0o600 })
+}
+
+/** Files of an inline module; those of an earlier rendering go. */
+function writeInline(root: string, workspace: Workspace): void {
+  mkdirSync(root, { recursive: true, mode: 0o700 })
+  for (const name of readdirSync(root)) {
+    if (/\.tf(\.json)?$/.test(name) && !(name in workspace.files)) rmSync(join(root, name), { force: true })
+  }
+  for (const [name, text] of Object.entries(workspace.files)) writeFileSync(join(root, name), text, { mode: 0o600 })
+}
+
+/** From the rendered workspace; a Remote module must have been fetched. */
+export function layOut(folder: Folder, workspace: Workspace, credentials: Credentials): Layout {
+  const root = rootOf(folder, workspace)
+  if (workspace.source.kind === 'inline') writeInline(root, workspace)
+  return finish(folder, workspace, credentials)
+}
+
+/** From frozen inputs: exactly the files of that run, whatever lies there now. */
+export async function layOutFrozen(folder: Folder, bundle: Bundle, credentials: Credentials): Promise<Layout> {
+  const { workspace } = bundle
+  const root = rootOf(folder, workspace)
+  const providers = join(root, '.terraform', 'providers')
+  const aside = join(folder.path, 'providers-aside')
+  rmSync(aside, { recursive: true, force: true })
+  if (existsSync(providers)) renameSync(providers, aside)
+  keepState(folder, () => rmSync(folder.work, { recursive: true, force: true }))
+  await restoreFiles(folder.work, bundle)
+  mkdirSync(join(root, '.terraform'), { recursive: true, mode: 0o700 })
+  if (existsSync(aside)) renameSync(aside, providers)
+  markFetched(folder, workspace)
+  return finish(folder, workspace, credentials)
+}
+
+function finish(folder: Folder, workspace: Workspace, credentials: Credentials): Layout {
+  const root = rootOf(folder, workspace)
+  const inside = (name: string) => join(root, name).slice(folder.work.length + 1)
+  const own = new Set<string>()
+  rmSync(join(root, PROVIDER_FILE), { force: true })
+  for (const [name, text] of Object.entries(credentials.files)) {
+    writeFileSync(join(root, name), text, { mode: 0o600 })
+    own.add(inside(name))
+  }
+  const texts = rootTexts(root)
+  overrideLocalBackend(root, texts)
+  const declared = declaredVariables(texts)
+  const sorted = sortArguments(workspace.args.plan, workspace.args.apply)
+  const varFiles = writeVariables(folder, workspace, declared, sorted.variables)
+  return {
+    root,
+    workspace,
+    varArgs: varFiles.map((path) => `-var-file=${path}`),
+    planArgs: sorted.plan,
+    applyArgs: sorted.apply,
+    private: own,
+    secrets: [...credentials.secrets, ...secretVariables(workspace, declared)],
+  }
+}
+
+function rootTexts(root: string): Readonly<Record<string, string>> {
+  const names = readdirSync(root).filter((name) => /\.tf(\.json)?$/.test(name) && name !== OVERRIDE_FILE)
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(root, name), 'utf8')]))
+}
+
+/** A template that names the local backend must not hide its state from us. Other backends keep their own rules. */
+function overrideLocalBackend(root: string, texts: Readonly<Record<string, string>>): void {
+  const isLocal = Object.values(texts).some((text) => /\bbackend["\s:{]+"?local"?/.test(text))
+  const path = join(root, OVERRIDE_FILE)
+  if (!isLocal) return rmSync(path, { force: true })
+  writeFileSync(path, canonicalJson({ terraform: { backend: { local: { path: STATE_FILES[0] } } } }), { mode: 0o600 })
+}
+
+function writeVariables(
+  folder: Folder,
+  workspace: Workspace,
+  declared: ReadonlyMap<string, Declared>,
+  fromArguments: Readonly<Record<string, string>>,
+): readonly string[] {
+  rmSync(folder.vars, { recursive: true, force: true })
+  mkdirSync(folder.vars, { recursive: true, mode: 0o700 })
+  const paths = workspace.varFiles.map(({ format, content }, i) => {
+    const path = join(folder.vars, `${String(i).padStart(2, '0')}.tfvars${format === 'JSON' ? '.json' : ''}`)
+    writeFileSync(path, content, { mode: 0o600 })
+    return path
+  })
+  const texts = { ...workspace.variables.texts, ...fromArguments }
+  const values = assembleVariables({ ...workspace.variables, texts }, declared)
+  if (Object.keys(values).length === 0) return paths
+  const path = join(folder.vars, 'values.tfvars.json')
+  writeFileSync(path, canonicalJson(values), { mode: 0o600 })
+  return [...paths, path]
+}
+
+function secretVariables(workspace: Workspace, declared: ReadonlyMap<string, Declared>): readonly string[] {
+  const values = assembleVariables(workspace.variables, declared)
+  const sensitive = [...declared].filter(([, { sensitive }]) => sensitive).flatMap(([name]) => stringsIn(values[name]))
+  return [...sensitive, ...workspace.secretValues.flatMap((content) => [content, ...stringsInVarFile(content)])]
+}
+
+/** What `init` depends on; unchanged since the last successful one, it need not run again. */
+export function initFingerprint(root: string, workspace: Workspace, tool: string): string {
+  return hashOf({ texts: rootTexts(root), args: workspace.args.init, tool })
+}
+
+export function isInitialized(folder: Folder, root: string, fingerprint: string): boolean {
+  return existsSync(join(root, '.terraform')) && readMark(folder, INIT_MARK) === fingerprint
+}
+
+export function markInitialized(folder: Folder, root: string, fingerprint: string): void {
+  mkdirSync(join(root, '.terraform'), { recursive: true, mode: 0o700 })
+  writeFileSync(join(folder.work, INIT_MARK), fingerprint)
+}
+
+/** The backend that Terraform keeps the state in by itself; undefined for the local one. */
+export function remoteBackend(root: string): string | undefined {
+  try {
+    const text = readFileSync(join(root, '.terraform', 'terraform.tfstate'), 'utf8')
+    const { backend } = JSON.parse(text) as { backend?: { type?: string } }
+    return backend?.type === 'local' ? undefined : backend?.type
+  } catch {
+    return undefined
+  }
+}
+
+/** Credentials are gone from the disk when a run ends. */
+export function wipeCredentials(folder: Folder, layout: Layout | undefined): void {
+  rmSync(folder.credentials, { recursive: true, force: true })
+  for (const path of layout?.private ?? []) rmSync(join(folder.work, path), { force: true })
+}
+
+function readMark(folder: Folder, name: string): string | undefined {
+  const path = join(folder.work, name)
+  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+}

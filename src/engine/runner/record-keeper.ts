@@ -1,0 +1,83 @@
+// The runner's hand on the run record: claims it, changes it, and tells the manager on the same machine by a file.
+import type { Objects } from '#kube'
+import { isOpen, type RunRecord } from '../record/record.ts'
+import { type RecordChange, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
+import { livenessOf, type ProcessIdentity } from '../processes.ts'
+import { CaptError } from '#lib'
+import { type Folder, type RunRequest, writeFact } from './folder.ts'
+
+const REPORT_MS = 250
+
+export class RecordKeeper {
+  readonly #objects: Objects
+  readonly #request: RunRequest
+  readonly #folder: Folder
+  #seen: Versioned
+  /** What only the report says so far: progress is not worth a request. */
+  #live: RecordChange = (record) => record
+  #reportedAt = 0
+
+  private constructor(objects: Objects, request: RunRequest, folder: Folder, seen: Versioned) {
+    this.#objects = objects
+    this.#request = request
+    this.#folder = folder
+    this.#seen = seen
+  }
+
+  /** Undefined when this run is not ours to do: another runner has it, or it is over. */
+  static async claim(objects: Objects, request: RunRequest, folder: Folder, me: ProcessIdentity): Promise<RecordKeeper | undefined> {
+    for (;;) {
+      const seen = await readRecord(objects, request.owner)
+      const run = seen?.record.run
+      if (!seen || !isOpen(run) || run.id !== request.runId) return undefined
+      const isMine = run.runner?.pid === me.pid && run.runner.start === me.start
+      if (run.runner && !isMine && livenessOf(run.runner) !== 'dead') return undefined
+      const claimed: RunRecord = { ...seen.record, run: { ...run, phase: 'Init', runner: me } }
+      const written = isMine ? seen : await writeRecord(objects, request.owner, seen, claimed)
+      if (written) return new RecordKeeper(objects, request, folder, written)
+    }
+  }
+
+  get record(): RunRecord {
+    return this.#seen.record
+  }
+
+  /** Changes the record for good; when somebody else wrote meanwhile, the change is made to what they wrote. */
+  async update(change: RecordChange, log?: string): Promise<void> {
+    const { runId, owner } = this.#request
+    for (;;) {
+      const filed = log === undefined ? undefined : { runId, text: log }
+      const wanted = change(this.#seen.record)
+      this.report(wanted, false)
+      const written = await writeRecord(this.#objects, owner, this.#seen, wanted, filed)
+      if (written) {
+        this.#seen = written
+        this.report(written.record, true)
+        return
+      }
+      const now = await readRecord(this.#objects, owner)
+      if (now?.record.run?.id !== runId) {
+        throw new CaptError('CAPT_RECORD_TAKEN', `the record of run ${runId} was taken over or removed`, {
+          hint: 'another manager decided about it; its state is in the work folder and saved',
+        })
+      }
+      this.#seen = now
+    }
+  }
+
+  /** Tells the manager without asking the API server; at most four times a second unless it matters. */
+  progress(change: RecordChange, nowMs: number): void {
+    this.#live = change
+    if (nowMs - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = nowMs
+    this.report(this.#live(this.#seen.record), true)
+  }
+
+  report(record: RunRecord, saved: boolean): void {
+    try {
+      writeFact(this.#folder, 'report', { record, saved })
+    } catch {
+      // A full disk: the record itself tells, a little later.
+    }
+  }
+}

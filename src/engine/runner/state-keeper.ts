@@ -1,0 +1,109 @@
+// Mirrors every change of the state file to where it is kept, at once and in order, one write at a time. Between two
+// writes only the newest state counts. What is not a whole state is never saved.
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Clock, type Log, messageOf, toTimestamp } from '#lib'
+import type { SavedState } from '../record/record.ts'
+import { readState, type StateInfo } from '../state/state-file.ts'
+import { readText, writeWhole } from './folder.ts'
+
+const LOOK_MS = 100
+
+export interface StateKeeperOptions {
+  /** Folder that holds terraform.tfstate. */
+  readonly root: string
+  /** A whole copy beside it: the file itself is cut for a moment at every write. */
+  readonly copy: string
+  readonly clock: Clock
+  readonly log: Log
+  /** Saves for good; may take long, and is called again with newer state only after it has ended. */
+  save(text: string): Promise<void>
+}
+
+export class StateKeeper {
+  readonly #options: StateKeeperOptions
+  readonly #file: string
+  #seen = ''
+  #newest: { text: string; info: StateInfo } | undefined
+  #saved: { text: string; info: SavedState } | undefined
+  #saving: Promise<void> | undefined
+  #looking: NodeJS.Timeout | undefined
+
+  constructor(options: StateKeeperOptions, saved?: string) {
+    this.#options = options
+    this.#file = join(options.root, 'terraform.tfstate')
+    if (saved !== undefined) this.#remember(saved)
+  }
+
+  start(): void {
+    this.#looking ??= setInterval(() => this.look(), LOOK_MS)
+  }
+
+  /** Looks at the file now; starts saving when it changed. */
+  look(): void {
+    const stat = statSync(this.#file, { throwIfNoEntry: false })
+    const mark = stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : ''
+    if (mark === '' || mark === this.#seen) return
+    const text = readText(this.#file)
+    const info = text === undefined ? undefined : readState(text)
+    // Cut in the middle of a write: the next look finds it whole.
+    if (text === undefined || !info) return
+    this.#seen = mark
+    if (text === this.#newest?.text || text === this.#saved?.text) return
+    this.#newest = { text, info }
+    try {
+      writeWhole(this.#options.copy, text)
+    } catch (error) {
+      this.#options.log.warn('Copying the state beside itself failed', { error: messageOf(error) })
+    }
+    if (this.#saving) return
+    this.#saving = this.#saveAll()
+    // Whoever flushes hears of the failure; meanwhile it is in the log.
+    this.#saving.catch(() => undefined)
+  }
+
+  async #saveAll(): Promise<void> {
+    try {
+      while (this.#newest && this.#newest.text !== this.#saved?.text) {
+        const { text } = this.#newest
+        await this.#options.save(text)
+        this.#remember(text)
+      }
+    } catch (error) {
+      this.#options.log.error('Saving the state failed', { error: messageOf(error) })
+      throw error
+    } finally {
+      this.#saving = undefined
+    }
+  }
+
+  #remember(text: string): void {
+    const info = readState(text)
+    if (!info) return
+    const savedAt = toTimestamp(this.#options.clock.now())
+    this.#saved = { text, info: { serial: info.serial, lineage: info.lineage, savedAt, resources: info.addresses.length } }
+  }
+
+  /** Everything that is in the file now is saved when this resolves; throws when it cannot be. */
+  async flush(): Promise<void> {
+    this.look()
+    while (this.#saving) await this.#saving.catch(() => undefined)
+    if (this.#newest && this.#newest.text !== this.#saved?.text) {
+      this.#saving = this.#saveAll()
+      await this.#saving
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#looking)
+    this.#looking = undefined
+  }
+
+  get saved(): SavedState | undefined {
+    return this.#saved?.info
+  }
+
+  get savedText(): string | undefined {
+    return this.#saved?.text
+  }
+}

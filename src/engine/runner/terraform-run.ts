@@ -1,0 +1,146 @@
+// The Terraform part of a run: init, plan into a file, apply exactly that file. Knows commands and their answers, and
+// nothing about records, locks or where state is kept.
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '#lib'
+import { type Stage, toFault } from '../faults.ts'
+import type { Tool } from '../find-terraform.ts'
+import { type Message, type PlanCounts, Progress, readMessage } from '../messages.ts'
+import type { Verb } from '../record/record.ts'
+import { killed, oomKills, RunFailure } from './failure.ts'
+import type { Folder } from './folder.ts'
+import { initFingerprint, isInitialized, type Layout, markInitialized } from './prepare.ts'
+import { runStep } from './terraform-process.ts'
+
+export interface TerraformRunOptions {
+  readonly folder: Folder
+  readonly tool: Tool
+  readonly env: Readonly<Record<string, string>>
+  readonly clock: Clock
+  readonly stop: AbortSignal
+  readonly graceMs: number
+  readonly say: (text: string) => void
+  readonly onProgress: (progress: Progress) => void
+  /** What to blame when Terraform was asked to stop. */
+  readonly stopped: () => RunFailure
+}
+
+const LAST_WORDS = 4096
+
+export class TerraformRun {
+  readonly progress = new Progress()
+  readonly #options: TerraformRunOptions
+  #lastWords = ''
+  #wasKilled = false
+
+  constructor(options: TerraformRunOptions) {
+    this.#options = options
+  }
+
+  /** Terraform did not end by itself: what it had in hand is in doubt. */
+  get wasKilled(): boolean {
+    return this.#wasKilled
+  }
+
+  /** Downloads a Remote module into an empty folder. */
+  async fetch(cwd: string, address: string): Promise<void> {
+    await this.#run('init', cwd, ['init', '-json', '-input=false', '-backend=false', '-get=false', `-from-module=${address}`])
+  }
+
+  async init(layout: Layout, frozen: boolean): Promise<void> {
+    const { folder, tool } = this.#options
+    const { root, workspace } = layout
+    const fingerprint = initFingerprint(root, workspace, `${tool.name} ${tool.version}`)
+    if (isInitialized(folder, root, fingerprint)) return
+    const hasModules = existsSync(join(root, '.terraform', 'modules', 'modules.json'))
+    const args = ['init', '-json', '-input=false', ...(frozen && hasModules ? ['-get=false'] : []), ...workspace.args.init]
+    await this.#run('init', root, args)
+    markInitialized(folder, root, fingerprint)
+  }
+
+  /** Returns what would change; undefined when nothing would. */
+  async plan(layout: Layout, verb: Verb): Promise<PlanCounts | undefined> {
+    const { folder } = this.#options
+    const { root, workspace, varArgs, planArgs } = layout
+    rmSync(folder.plan, { force: true })
+    const base = ['plan', '-json', '-input=false', '-detailed-exitcode', `-out=${folder.plan}`]
+    const destroyArgs = workspace.args.destroy.filter((arg) => !/^--?(auto-approve|force)\b/.test(arg))
+    const args = verb === 'destroy' ? [...base, '-destroy', ...varArgs, ...destroyArgs] : [...base, ...varArgs, ...planArgs]
+    const code = await this.#run('plan', root, args, [0, 2])
+    return code === 2 ? this.progress.counts : undefined
+  }
+
+  /** A destroy must end even when a data source or provider cannot be asked any more: plan it from the state alone. */
+  async planDestroy(layout: Layout): Promise<PlanCounts | undefined> {
+    try {
+      return await this.plan(layout, 'destroy')
+    } catch (error) {
+      const helps = error instanceof RunFailure && error.kind === 'user' && !this.#options.stop.aborted
+      if (!helps || layout.workspace.args.destroy.includes('-refresh=false')) throw error
+      this.#options.say(`Planning failed (${error.message}); planning again from the state alone`)
+      this.progress.errors.length = 0
+      const destroy = [...layout.workspace.args.destroy, '-refresh=false']
+      return this.plan({ ...layout, workspace: { ...layout.workspace, args: { ...layout.workspace.args, destroy } } }, 'destroy')
+    }
+  }
+
+  async apply(layout: Layout, verb: Verb): Promise<void> {
+    const { folder } = this.#options
+    const args = ['apply', '-json', '-input=false', ...layout.applyArgs, folder.plan]
+    await this.#run(verb === 'destroy' ? 'destroy' : 'apply', layout.root, args)
+  }
+
+  async #run(stage: Stage, cwd: string, args: readonly string[], fine: readonly number[] = [0]): Promise<number> {
+    const { folder, tool, env, clock, stop, graceMs, say } = this.#options
+    if (stop.aborted) throw this.#options.stopped()
+    const oomBefore = oomKills()
+    this.#lastWords = ''
+    say(`${tool.name} ${args[0]}${args.includes('-destroy') ? ' -destroy' : ''}`)
+    const ended = await runStep(folder, { binary: tool.binary, args, cwd, env, name: stage }, {
+      clock,
+      stop,
+      graceMs,
+      onLine: (line) => this.#take(line),
+      onError: (line) => this.#hear(line),
+    })
+    if (ended.signal !== null) this.#wasKilled = true
+    if (stop.aborted && !fine.includes(ended.code ?? -1)) throw this.#options.stopped()
+    if (ended.signal !== null) throw new RunFailure(killed(ended.signal, this.#lastWords, oomBefore))
+    if (fine.includes(ended.code ?? -1)) return ended.code ?? 0
+    throw new RunFailure(
+      toFault(this.progress.errors, stage) ?? {
+        kind: 'internal',
+        code: 'CAPT_TF_FAILED',
+        message: `${tool.name} ${args[0]} ended with code ${ended.code}: ${lastLine(this.#lastWords)}`,
+        hint: 'capt logs shows the whole output',
+      },
+    )
+  }
+
+  #take(line: string): void {
+    const message = readMessage(line)
+    if (!message) return
+    this.progress.add(message)
+    const text = textOf(message)
+    if (text !== undefined) this.#options.say(text)
+    if (message.is === 'text') return
+    this.#options.onProgress(this.progress)
+  }
+
+  #hear(line: string): void {
+    this.#lastWords = `${this.#lastWords}${line}\n`.slice(-LAST_WORDS)
+    this.#options.say(line)
+  }
+}
+
+function textOf(message: Message): string | undefined {
+  if (message.is === 'planned') return `${message.address}: plan to ${message.action}`
+  if (message.is !== 'diagnostic') return message.text
+  const { summary, detail, address } = message.diagnostic
+  const level = message.level === 'error' ? 'Error' : 'Warning'
+  return `${level}: ${address === '' ? '' : `${address}: `}${summary}${detail === '' ? '' : `\n${detail}`}`
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}
