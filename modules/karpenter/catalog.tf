@@ -15,7 +15,7 @@ locals {
     tonumber(split(".", local.kubernetes)[1]) <= try(local.row.kubernetes_max, 0) &&
     !contains(local.catalog.avoid, local.chosen)
   )
-  policy_file = element([for era in local.catalog.policies : era.file if local.number >= era.from], -1)
+  policy_file = reverse(concat([local.catalog.policies[0].file], [for era in local.catalog.policies : era.file if local.number >= era.from]))[0]
 
   event_rules = { for key, rule in local.catalog.event_rules : key => rule if var.interruption_queue && local.number >= rule.from }
 

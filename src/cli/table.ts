@@ -7,4 +7,18 @@ export interface Entry {
   load(): Promise<{ readonly command: Command }>
 }
 
-export const COMMANDS: readonly Entry[] = []
+const entry = (name: string, summary: string, load: Entry['load']): Entry => ({ name, summary, load })
+
+export const COMMANDS: readonly Entry[] = [
+  entry(
+    'demo',
+    'See all of it on this machine, without a cluster, a cloud account or Docker',
+    () => import('./demo.ts'),
+  ),
+  entry('up', 'Run an embedded control plane in one process', () => import('./up.ts')),
+  entry('manager', 'Run the controllers against a management cluster', () => import('./manager.ts')),
+  entry('apply', 'Check manifests field by field, then apply them', () => import('./apply.ts')),
+  entry('get', 'List clusters, applies, deliveries and the other kinds of capt', () => import('./get.ts')),
+  entry('describe', 'Show a cluster as a tree, and what to do when it stopped', () => import('./describe.ts')),
+  entry('delete', 'Delete an object and what was made for it', () => import('./delete.ts')),
+]

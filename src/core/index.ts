@@ -2,3 +2,7 @@
 export { type ClusterControllerOptions, clusterController, storedClusterKind } from './cluster-controller.ts'
 export { convertCluster } from './cluster-convert.ts'
 export { type ClusterDefinition, clusterDefinition } from './cluster-crd.ts'
+export { type RemoteClusters, resourceSetController } from './resource-set.ts'
+export { resourceSetBindingController } from './resource-set-binding-controller.ts'
+export { convertResourceSet, convertResourceSetBinding } from './resource-set-convert.ts'
+export { type ResourceSetDefinition, resourceSetDefinitions } from './resource-set-crd.ts'

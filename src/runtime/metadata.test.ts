@@ -5,6 +5,7 @@ import { KubeError, type Objects, type Patch } from '#kube'
 import { mergeConditions } from './conditions.ts'
 import { addFinalizer, removeFinalizer } from './finalizers.ts'
 import { controllerOf, findOwner, isOwnedBy, ownerReference, restoreOwner, withOwner } from './owners.ts'
+import { watchFilter } from './watch-filter.ts'
 
 const WidgetKind: KindRef = { group: 'test', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
 const aWidget = (metadata: Partial<ObjectMeta> = {}): AnyObject => ({
@@ -131,5 +132,18 @@ describe('conditions', () => {
 
   it('never grow beyond what the API accepts', () => {
     assert.equal(merge({ message: 'x'.repeat(40_000) })[0]?.message.length, 32_768)
+  })
+})
+
+describe('the watch filter', () => {
+  const labelled = aWidget({ labels: { 'cluster.x-k8s.io/watch-filter': 'blue' } })
+
+  it('lets through only what carries its value', () => {
+    assert.deepEqual([labelled, aWidget()].map(watchFilter('blue')), [true, false])
+    assert.deepEqual([labelled, aWidget()].map(watchFilter('green')), [false, false])
+  })
+
+  it('lets everything through when there is none', () => {
+    assert.deepEqual([labelled, aWidget()].map(watchFilter(undefined)), [true, true])
   })
 })

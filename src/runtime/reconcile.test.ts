@@ -245,7 +245,7 @@ describe('one turn', () => {
     script.observe = () => Promise.reject(new KubeError('TooManyRequests', 'slow down'))
     assert.equal((await turn(KEY, 0)).again, 'backoff')
     assert.equal(shelf.ready()?.status, 'True')
-    await turn(KEY, 3)
+    await turn(KEY, 10)
     assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'InternalError' })
   })
 

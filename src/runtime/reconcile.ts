@@ -27,8 +27,8 @@ export interface TurnOptions {
   readonly accepts?: (object: AnyObject) => boolean
 }
 
-/** Faults that pass by themselves are shown only when they have come back this often. */
-const PATIENCE = 3
+/** Faults that pass by themselves are shown only when they have come back this often: about five seconds of backoff. */
+const PATIENCE = 10
 
 const REST: TurnEnd = { again: 'never', result: 'success' }
 

@@ -60,7 +60,7 @@ function decodeMap(
 ): unknown {
   const entries = Object.entries(value).map(([key, inner]) => [
     key,
-    decode(inner ?? zeroOf(items), items, `${path}.${key}`, owner, unknown),
+    decode(inner ?? zeroOf(items), items, items.type === 'object' ? `${path}.${key}` : path, owner, unknown),
   ])
   return Object.fromEntries(entries)
 }
@@ -105,8 +105,13 @@ function toTime(text: string, digits: number): string {
   if (!match || Number.isNaN(epoch)) {
     throw new DecodeFault(`parsing time "${text}" as "2006-01-02T15:04:05Z07:00": cannot parse "${text}"`)
   }
+  if (digits > 0 && match[3]?.length !== digits) {
+    throw new DecodeFault(
+      `parsing time "${text}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "${text.slice(19)}" as ".000000"`,
+    )
+  }
   const seconds = new Date(epoch).toISOString().slice(0, 19)
-  return digits === 0 ? `${seconds}Z` : `${seconds}.${(match[3] ?? '').slice(0, digits).padEnd(digits, '0')}Z`
+  return digits === 0 ? `${seconds}Z` : `${seconds}.${match[3]}Z`
 }
 
 function mismatch(value: unknown, path: string, owner: string, schema: JsonSchema): DecodeFault {

@@ -12,10 +12,10 @@ const CONFIG_KEY_TEXT =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 
 /** Keyed by `group/Kind`. */
-export const BUILTIN_RULES: Readonly<Record<string, Pick<Rules, 'prepare' | 'validate'>>> = {
+export const BUILTIN_RULES: Readonly<Record<string, Pick<Rules, 'prepare' | 'validate' | 'retire'>>> = {
   '/Secret': { prepare: prepareSecret, validate: validateSecret },
   '/ConfigMap': { validate: validateConfigMap },
-  '/Namespace': { prepare: prepareNamespace },
+  '/Namespace': { prepare: prepareNamespace, retire: retireNamespace },
   '/Service': { prepare: prepareService },
   '/Pod': { prepare: preparePod, validate: validatePod },
   '/PersistentVolumeClaim': { prepare: (claim, old) => startPhase(claim, old, 'Pending') },
@@ -99,6 +99,10 @@ function prepareNamespace(namespace: ApiObject, old: ApiObject | undefined): voi
   const finalizers = recordAt(namespace, 'spec')['finalizers']
   namespace['spec'] = { finalizers: [...new Set([...(Array.isArray(finalizers) ? finalizers : []), 'kubernetes'])] }
   namespace['status'] = { phase: 'Active' }
+}
+
+function retireNamespace(namespace: ApiObject): void {
+  namespace['status'] = { ...recordAt(namespace, 'status'), phase: 'Terminating' }
 }
 
 function prepareService(service: ApiObject): void {

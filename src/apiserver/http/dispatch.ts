@@ -38,8 +38,7 @@ export async function dispatch(exchange: Exchange): Promise<Answer | undefined> 
     if (isGroupServed) throw notServed()
     return PAGE_NOT_FOUND
   }
-  if (exchange.method !== 'POST')
-    throw methodNotAllowed()
+  if (exchange.method !== 'POST') throw methodNotAllowed()
   const { value } = parseBody(await readBody(exchange.request), mediaTypeOf(exchange.request))
   return { code: 201, value: review.answer(value, { isToken: (token) => token === exchange.realm.token }) }
 }

@@ -1,24 +1,23 @@
-// Requests about objects: which verb is meant, what it needs, and in which form the result goes back.
-
+// Requests about objects: which verb is meant, what it needs, and what the answer is.
 import type { Served } from '../kinds/registry.ts'
-import { apiVersionIn } from '../kinds/resource.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
 import type { ApiObject } from '../object.ts'
-import { type IncludeObject, toPartialMetadata, toTable } from '../present/table.ts'
+import { toPartialMetadata, toTable } from '../present/table.ts'
 import { encodeToken, listPage, readPageRequest } from '../read/list.ts'
 import { select } from '../read/selection.ts'
-import { badRequest, methodNotAllowed, notFound, type Status, StatusError } from '../status.ts'
-import type { WriteRequest } from '../write/context.ts'
+import { invalidOptions, methodNotAllowed, notFound, notServed, requiredFault, type Status } from '../status.ts'
 import { create } from '../write/create.ts'
-import { type DeleteOptions, readDeleteOptions, remove } from '../write/delete.ts'
+import { remove } from '../write/delete.ts'
 import { readScale, writeScale } from '../write/scale.ts'
 import { readServed, replace } from '../write/update.ts'
 import { type Answer, ok } from './answer.ts'
-import { type Body, mediaTypeOf, parseBody, readBody } from './body.ts'
+import { mediaTypeOf } from './body.ts'
 import type { Exchange } from './exchange.ts'
+import { include, now, present, toList } from './present.ts'
 import type { Target } from './target.ts'
 import { streamWatch } from './watch-stream.ts'
+import { bodyOf, deleteOptions, writeRequest } from './write-request.ts'
 
 /** Undefined when the answer is a stream that has taken over the response. */
 export async function handleResource(exchange: Exchange, target: Target, served: Served): Promise<Answer | undefined> {
@@ -60,7 +59,7 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
     throw methodNotAllowed()
   }
   if (subresource === 'scale' && served.version.scale) {
-    const request = await writeRequest(exchange, target, served)
+    const request = writeRequest(exchange, target, served)
     if (method === 'GET') return ok(readScale(request, name))
     const { value } = await bodyOf(exchange)
     if (method === 'PUT') return ok(writeScale(request, name, { replace: value }))
@@ -72,42 +71,6 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
     return replaceObject(exchange, target, served)
   }
   throw notServed()
-}
-
-async function bodyOf({ request }: Exchange): Promise<Body> {
-  const bytes = await readBody(request)
-  return parseBody(bytes, mediaTypeOf(request))
-}
-
-function writeRequest(
-  exchange: Exchange,
-  target: Target,
-  served: Served,
-  duplicates: readonly string[] = [],
-): WriteRequest {
-  const { realm, query, request, warnings } = exchange
-  const dryRun = query.getAll('dryRun')
-  if (dryRun.some((value) => value !== 'All')) {
-    throw badRequest(`dryRun: Unsupported value: "${dryRun.join(',')}": supported values: "All"`)
-  }
-  const fieldValidation = query.get('fieldValidation') ?? ''
-  if (!['', 'Strict', 'Warn', 'Ignore'].includes(fieldValidation)) {
-    throw badRequest(
-      `fieldValidation: Unsupported value: "${fieldValidation}": supported values: "Ignore", "Strict", "Warn"`,
-    )
-  }
-  const agent = (request.headers['user-agent'] ?? '').split('/')[0]!.slice(0, 128)
-  return {
-    ...served,
-    world: realm.world,
-    namespace: target.namespace ?? '',
-    subresource: target.subresource as WriteRequest['subresource'],
-    dryRun: dryRun.length > 0,
-    fieldManager: query.get('fieldManager') || agent || 'unknown',
-    fieldValidation: (fieldValidation || 'Warn') as WriteRequest['fieldValidation'],
-    duplicates,
-    warn: (text) => warnings.push(text),
-  }
 }
 
 async function createObject(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
@@ -129,11 +92,7 @@ async function patch(exchange: Exchange, target: Target, served: Served): Promis
   if (mediaType === 'application/apply-patch+yaml') {
     const manager = exchange.query.get('fieldManager')
     if (!manager) {
-      throw new StatusError(
-        422,
-        'Invalid',
-        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-      )
+      throw invalidOptions('PatchOptions', requiredFault('fieldManager', 'is required for apply patch'))
     }
     const { object, created } = applyObject(request, target.name!, body.value, isTrue(exchange.query.get('force')))
     return present(exchange, served, object, created ? 201 : 200)
@@ -153,13 +112,6 @@ async function removeObject(exchange: Exchange, target: Target, served: Served):
   const request = writeRequest(exchange, target, served)
   const { object, gone } = remove({ ...request, dryRun: request.dryRun || options.dryRun }, target.name!, options)
   return gone ? ok(success(served, object)) : present(exchange, served, object, 200)
-}
-
-async function deleteOptions(exchange: Exchange): Promise<DeleteOptions & { dryRun: boolean }> {
-  const bytes = await readBody(exchange.request)
-  const { value } = bytes.length === 0 ? { value: undefined } : parseBody(bytes, mediaTypeOf(exchange.request))
-  const dryRun = (value as { dryRun?: unknown } | undefined)?.dryRun
-  return { ...readDeleteOptions(value, exchange.query), dryRun: Array.isArray(dryRun) && dryRun.length > 0 }
 }
 
 function success({ type }: Served, object: ApiObject): Status {
@@ -206,36 +158,4 @@ async function listObjects(exchange: Exchange, target: Target, served: Served): 
     return ok({ kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata, items })
   }
   return ok(toList(served, page.objects, metadata))
-}
-
-function toList({ type, version }: Served, objects: readonly ApiObject[], metadata: object): object {
-  // Items of built-in lists carry no type of their own; those of custom resources do.
-  const items = type.custom ? objects : objects.map(({ apiVersion: _, kind: __, ...rest }) => rest)
-  return { kind: type.listKind, apiVersion: apiVersionIn(type, version.name), metadata, items }
-}
-
-function include(query: URLSearchParams): IncludeObject {
-  const asked = query.get('includeObject') ?? 'Metadata'
-  if (asked !== 'Metadata' && asked !== 'Object' && asked !== 'None')
-    throw badRequest(`includeObject: Unsupported value: "${asked}"`)
-  return asked
-}
-
-const now = ({ realm }: Exchange) => realm.world.clock.now()
-
-function present(exchange: Exchange, served: Served, object: ApiObject, code: number): Answer {
-  const { form, query } = exchange
-  if (form.is === 'table') {
-    const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
-    return {
-      code,
-      value: toTable([object], served.version, {
-        apiVersion: form.version,
-        metadata,
-        include: include(query),
-        now: now(exchange),
-      }),
-    }
-  }
-  return { code, value: form.is === 'metadata' ? toPartialMetadata(object, form.version) : object }
 }

@@ -22,6 +22,7 @@ export function crdRules(world: CrdWorld): Rules {
     generation: true,
     prepare: (crd, old) => prepareCrd(crd, old, world),
     validate: (crd, old) => validateCrd(crd, old, world.compile),
+    retire: (crd) => retireCrd(crd, world.clock),
   }
 }
 
@@ -32,7 +33,6 @@ function prepareCrd(crd: ApiObject, old: ApiObject | undefined, world: CrdWorld)
   names['listKind'] ||= `${textAt(names, 'kind')}List`
   spec['conversion'] ??= { strategy: 'None' }
   crd['spec'] = spec
-  if (!old) crd.metadata.finalizers = [...new Set([...(crd.metadata.finalizers ?? []), CRD_CLEANUP])]
   const status = recordAt(old ?? crd, 'status')
   const storage = crdVersions(crd).find((version) => version.storage)?.name
   const stored = listAt(status, 'storedVersions') as string[]
@@ -56,6 +56,18 @@ function prepareCrd(crd: ApiObject, old: ApiObject | undefined, world: CrdWorld)
     ],
     storedVersions: storage === undefined || stored.includes(storage) ? stored : [...stored, storage],
   }
+}
+
+function retireCrd(crd: ApiObject, clock: Clock): void {
+  crd.metadata.finalizers = [...new Set([...(crd.metadata.finalizers ?? []), CRD_CLEANUP])]
+  const status = recordAt(crd, 'status')
+  const pending = {
+    type: 'Terminating',
+    status: 'True',
+    reason: 'InstanceDeletionPending',
+    message: 'its objects are deleted first',
+  }
+  crd['status'] = { ...status, conditions: conditionsOf(status, clock, [pending]) }
 }
 
 interface CrdCondition {

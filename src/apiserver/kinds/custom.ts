@@ -129,7 +129,7 @@ function schemaCheck(schema: JsonSchema, compile: CompileSchema): ObjectCheck {
 }
 
 function toColumns(columns: readonly CrdColumn[] | undefined): readonly TableColumn[] {
-  if (!columns || columns.length === 0) return [ageColumn]
+  if (!columns || columns.length === 0) return [{ ...ageColumn, type: 'date' }]
   return columns.map((column) => {
     const read = parseJsonPath(column.jsonPath)
     return {

@@ -51,8 +51,8 @@ export interface Rules {
   /** Fills what the server itself decides; may change the object. `old` is undefined on create. */
   readonly prepare?: (object: ApiObject, old: ApiObject | undefined) => void
   readonly validate?: (object: ApiObject, old: ApiObject | undefined) => readonly Fault[]
-  /** Refuses a delete by throwing. */
-  readonly beforeDelete?: (object: ApiObject) => void
+  /** What the first delete does to an object that cannot go at once, instead of the usual marks. */
+  readonly retire?: (object: ApiObject) => void
 }
 
 export interface ResourceType {

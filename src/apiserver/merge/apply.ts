@@ -2,13 +2,13 @@
 // removes what the client no longer wants and nobody else does, and refuses to take fields from others unless forced.
 import { isPlainObject } from '#lib'
 import { apiVersionIn } from '../kinds/resource.ts'
-import { type ApiObject, cloneJson } from '../object.ts'
+import { type ApiObject, cloneJson, recordAt } from '../object.ts'
 import { badRequest, type Cause, StatusError } from '../status.ts'
 import { admitFields, checkIdentity } from '../write/admit.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { createAdmitted } from '../write/create.ts'
 import { readServed, update, type Written } from '../write/update.ts'
-import { type FieldPath, joinPath, pathText, withParents } from './field-set.ts'
+import { comparePaths, type FieldPath, joinPath, pathText, withParents } from './field-set.ts'
 import {
   compareFields,
   difference,
@@ -32,6 +32,7 @@ export function applyObject(request: WriteRequest, name: string, body: unknown, 
   if (config.metadata.name !== name) {
     throw badRequest(`the name of the object (${config.metadata.name}) does not match the name on the URL (${name})`)
   }
+  checkDeclared(request, body, config)
   const live = readServed(request, name)
   const owners = readOwners(live)
   const self = {
@@ -59,6 +60,17 @@ export function applyObject(request: WriteRequest, name: string, body: unknown, 
   return { object: createAdmitted(write, admitted), created: true }
 }
 
+/** An apply must not name fields that do not exist: nobody could own them. */
+function checkDeclared({ type, version }: WriteRequest, body: Record<string, unknown>, config: ApiObject): void {
+  const { unknown } = version.check.admit(cloneJson(config))
+  if (unknown.length === 0) return
+  const { namespace = '', name = '' } = recordAt(body, 'metadata') as { namespace?: string; name?: string }
+  const what = `${namespace}/${name}; ${apiVersionIn(type, version.name)}, Kind=${type.kind}`
+  const fields = unknown.map((path) => `.${path}: field not declared in schema`)
+  const list = fields.length === 1 ? fields[0] : `errors:\n  ${fields.join('\n  ')}`
+  throw new StatusError(500, '', `failed to create typed patch object (${what}): ${list}`)
+}
+
 function mergeWanted(
   { version }: WriteRequest,
   live: ApiObject | undefined,
@@ -78,7 +90,7 @@ function mergeWanted(
 
 function checkConflicts(others: readonly Owner[], changed: ReadonlySet<FieldPath>): void {
   const clashes = others
-    .map((owner) => ({ owner, paths: [...owner.paths].filter((path) => changed.has(path)).sort() }))
+    .map((owner) => ({ owner, paths: [...owner.paths].filter((path) => changed.has(path)).sort(comparePaths) }))
     .filter(({ paths }) => paths.length > 0)
   if (clashes.length === 0) return
   const causes: Cause[] = clashes.flatMap(({ owner, paths }) =>
@@ -97,8 +109,7 @@ function checkConflicts(others: readonly Owner[], changed: ReadonlySet<FieldPath
   throw new StatusError(409, 'Conflict', message, { causes })
 }
 
-function ownerText({ manager, operation, apiVersion, subresource, time }: Owner): string {
+function ownerText({ manager, operation, apiVersion, subresource }: Owner): string {
   const where = subresource ? ` with subresource "${subresource}"` : ''
-  const when = operation === 'Update' && time ? ` at ${time}` : ''
-  return `${JSON.stringify(manager)}${where} using ${apiVersion}${when}`
+  return `${JSON.stringify(manager)}${where}${operation === 'Update' ? ` using ${apiVersion}` : ''}`
 }

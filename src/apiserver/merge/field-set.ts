@@ -2,6 +2,7 @@
 // on the wire it is a tree (`{"f:spec":{"f:replicas":{}}}`).
 import type { JsonSchema } from '#api'
 import { isPlainObject } from '#lib'
+import { typeName } from '../builtin/types.ts'
 import { fieldSchema, isAtomicMap, itemKey, listShape } from './shape.ts'
 
 /** Steps of a path: `f:name`, `k:{"name":"x"}`, `v:"x"`. Joined by NUL, which no step contains. */
@@ -19,6 +20,34 @@ export function fieldsOf(value: unknown, schema: JsonSchema): FieldSet {
   const set = new Map<FieldPath, unknown>()
   collect(value, schema, [], set)
   return set
+}
+
+/** Paths of maps, lists and unnamed structures that hold fields: whoever adds the whole of one owns it too. */
+export function containersOf(value: unknown, schema: JsonSchema, steps: readonly string[] = []): Set<FieldPath> {
+  const found = new Set<FieldPath>()
+  const enter = (inner: unknown, innerSchema: JsonSchema, at: readonly string[]) => {
+    const isContainer = Array.isArray(inner)
+      ? listShape(innerSchema).is !== 'atomic'
+      : isPlainObject(inner) && !isAtomicMap(innerSchema)
+    if (!isContainer) return
+    if (Object.keys(inner as object).length > 0 && typeName(innerSchema) === undefined) found.add(joinPath(...at))
+    for (const path of containersOf(inner, innerSchema, at)) found.add(path)
+  }
+  if (Array.isArray(value)) {
+    const shape = listShape(schema)
+    for (const item of shape.is === 'map' ? value : []) {
+      const key = itemKey(item, shape.is === 'map' ? shape.keys : [], schema.items)
+      if (key !== undefined)
+        for (const path of containersOf(item, schema.items ?? {}, [...steps, `k:${key}`])) found.add(path)
+    }
+    return found
+  }
+  if (!isPlainObject(value)) return found
+  for (const [field, inner] of Object.entries(value)) {
+    const known = fieldSchema(schema, field)
+    if (known) enter(inner, known.schema, [...steps, `f:${field}`])
+  }
+  return found
 }
 
 const NODE = undefined
@@ -83,6 +112,16 @@ export function withParents(paths: Iterable<FieldPath>): Set<FieldPath> {
     }
   }
   return all
+}
+
+/** Leaves of a level first, then what lies deeper: the order in which conflicts are listed. */
+export function comparePaths(a: FieldPath, b: FieldPath): number {
+  const [x, y] = [stepsOf(a), stepsOf(b)]
+  let i = 0
+  while (i < x.length && x[i] === y[i]) i += 1
+  const [isLeafX, isLeafY] = [i >= x.length - 1, i >= y.length - 1]
+  if (isLeafX !== isLeafY) return isLeafX ? -1 : 1
+  return (x[i] ?? '') < (y[i] ?? '') ? -1 : 1
 }
 
 type Tree = { [step: string]: Tree }

@@ -3,7 +3,15 @@
 import { jsonEqual, toTimestamp } from '#lib'
 import type { ApiObject, ManagedFields } from '../object.ts'
 import type { WriteRequest } from '../write/context.ts'
-import { type FieldPath, type FieldSet, fieldsOf, fromFieldsV1, joinPath, toFieldsV1 } from './field-set.ts'
+import {
+  containersOf,
+  type FieldPath,
+  type FieldSet,
+  fieldsOf,
+  fromFieldsV1,
+  joinPath,
+  toFieldsV1,
+} from './field-set.ts'
 
 export interface Owner {
   readonly manager: string
@@ -35,10 +43,12 @@ const UNOWNED = new Set([
 ])
 
 /** Fields of the object that can have an owner in this request: without the status, or only the status. */
-export function ownableFields({ version, subresource }: WriteRequest, object: ApiObject): FieldSet {
+export function ownableFields({ version, subresource }: WriteRequest, object: ApiObject, containers = false): FieldSet {
   const status = joinPath('f:status')
   const isStatus = (path: FieldPath) => path === status || path.startsWith(`${status}\u0000`)
-  const fields = [...fieldsOf(object, version.schema)].filter(([path]) => {
+  const all = new Map(fieldsOf(object, version.schema))
+  if (containers) for (const path of containersOf(object, version.schema)) all.set(path, undefined)
+  const fields = [...all].filter(([path]) => {
     if (UNOWNED.has(path) || path.startsWith(joinPath('f:metadata', 'f:managedFields'))) return false
     if (subresource === 'status') return isStatus(path)
     return !(version.status && isStatus(path))
@@ -59,16 +69,13 @@ export function readOwners(object: ApiObject | undefined): readonly Owner[] {
 
 export function writeOwners(object: ApiObject, owners: readonly Owner[]): void {
   const entries = owners.filter((owner) => owner.paths.size > 0).map(toEntry)
-  entries.sort(
-    (a, b) =>
-      compare(a.operation, b.operation) ||
-      compare(a.time ?? '', b.time ?? '') ||
-      compare(a.manager ?? '', b.manager ?? ''),
-  )
+  entries.sort((a, b) => compare(orderOf(a), orderOf(b)))
   if (entries.length > 0) object.metadata.managedFields = entries
   else delete object.metadata.managedFields
 }
 
+const orderOf = ({ operation, time = '', manager = '', apiVersion, subresource = '' }: ManagedFields) =>
+  [operation, time, manager, apiVersion, subresource].join('\u0000')
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
 function toEntry({ manager, operation, apiVersion, subresource, time, paths }: Owner): ManagedFields {
@@ -120,8 +127,8 @@ function ownersAfter(request: WriteRequest, old: ApiObject | undefined, next: Ap
   // One empty entry is the documented way to forget all owners.
   if (given?.length === 1 && Object.keys(given[0]!).length === 0) return []
   const base = readOwners(given && given.length > 0 ? next : old)
-  const before = old ? ownableFields(request, old) : new Map<FieldPath, unknown>()
-  const { changed, removed } = compareFields(before, ownableFields(request, next))
+  const before = old ? ownableFields(request, old, true) : new Map<FieldPath, unknown>()
+  const { changed, removed } = compareFields(before, ownableFields(request, next, true))
   const now = request.world.clock.now()
   const self = {
     manager: request.fieldManager,

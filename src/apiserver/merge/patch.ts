@@ -2,7 +2,7 @@
 import { applyPatch, type Operation } from 'rfc6902'
 import { isPlainObject } from '#lib'
 import { type ApiObject, cloneJson } from '../object.ts'
-import { badRequest, notFound, StatusError } from '../status.ts'
+import { badRequest, fault, invalid, notFound, StatusError } from '../status.ts'
 import { admitFields, checkIdentity } from '../write/admit.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { readServed, update } from '../write/update.ts'
@@ -28,7 +28,18 @@ export function patchObject(request: WriteRequest, name: string, patch: unknown,
       `the name of the object (${identified.metadata.name}) does not match the name on the URL (${name})`,
     )
   }
-  return update(request, old, admitFields(request, identified))
+  return update(request, old, admitPatched(request, identified))
+}
+
+/** A patch that makes an object unreadable is the patch's fault, and the answer says so. */
+function admitPatched(request: WriteRequest, object: ApiObject): ApiObject {
+  try {
+    return admitFields(request, object)
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+    const why = error.message.replace(/^.* cannot be handled as an? \w+: /, '')
+    throw invalid({ group: '', kind: '' }, '', [fault('patch', 'Invalid', `Invalid value: ${why}`)])
+  }
 }
 
 /** The patched value. `value` may be changed. */

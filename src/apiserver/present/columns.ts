@@ -13,7 +13,7 @@ export const nameColumn: TableColumn = {
 
 export const ageColumn: TableColumn = {
   name: 'Age',
-  type: 'date',
+  type: 'string',
   description: 'Time since the object was created.',
   priority: 0,
   cell: (object, now) => ageCell(object.metadata.creationTimestamp, now),

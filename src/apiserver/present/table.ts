@@ -8,7 +8,7 @@ export type IncludeObject = 'Metadata' | 'Object' | 'None'
 export function columnDefinitions(version: ServedVersion): readonly object[] {
   return [nameColumn, ...version.columns].map(({ name, type, format, description, priority }) => ({
     name,
-    type: type === 'date' ? 'string' : type,
+    type,
     format: format ?? '',
     description,
     priority,

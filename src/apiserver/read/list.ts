@@ -1,6 +1,6 @@
 // Lists: consistent at one version, paged by continue tokens that stay at that version until history forgets it.
 import type { ApiObject } from '../object.ts'
-import { badRequest, expired, tooLargeVersion } from '../status.ts'
+import { badRequest, expired, forbiddenFault, invalidOptions, tooLargeVersion, unsupportedFault } from '../status.ts'
 import type { History } from '../store/history.ts'
 import type { Position, RealmStore, Row } from '../store/store.ts'
 import { pick, type Selection } from './selection.ts'
@@ -81,23 +81,24 @@ function comparePositions(a: Position, b: Position): number {
 /** Reads limit, continue, resourceVersion and resourceVersionMatch as kube-apiserver does. */
 export function readPageRequest(query: URLSearchParams, current: number): PageRequest {
   const limit = Number(query.get('limit') ?? 0)
-  if (!Number.isInteger(limit) || limit < 0) throw badRequest(`limit: Invalid value: "${query.get('limit')}"`)
+  if (!Number.isInteger(limit) || limit < 0)
+    throw badRequest(`strconv.ParseInt: parsing "${query.get('limit')}": invalid syntax`)
   const token = query.get('continue')
   const match = query.get('resourceVersionMatch') ?? ''
   const asked = query.get('resourceVersion') ?? ''
   if (token) {
-    if (match !== '') throw badRequest('resourceVersionMatch is forbidden for continue')
+    if (match !== '') throw refuseMatch('resourceVersionMatch is forbidden for continue')
     if (asked !== '' && asked !== '0')
       throw badRequest('specifying resource version is not allowed when using continue')
     return { limit, from: decodeToken(token) }
   }
   if (match !== '' && asked === '')
-    throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided')
+    throw refuseMatch('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {
-    throw badRequest(`resourceVersionMatch: Unsupported value: "${match}": supported values: "Exact", "NotOlderThan"`)
+    throw invalidOptions('ListOptions', unsupportedFault('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']))
   }
   if (asked === '' || asked === '0') {
-    if (match === 'Exact') throw badRequest('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    if (match === 'Exact') throw refuseMatch('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
     return { limit }
   }
   const version = parseVersion(asked)
@@ -106,9 +107,13 @@ export function readPageRequest(query: URLSearchParams, current: number): PageRe
   return match === 'Exact' || (match === '' && limit > 0) ? { limit, exact: version } : { limit }
 }
 
+export const refuseMatch = (why: string) => invalidOptions('ListOptions', forbiddenFault('resourceVersionMatch', why))
+
 export function parseVersion(text: string): number {
   if (!/^\d+$/.test(text))
-    throw badRequest(`resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`)
+    throw badRequest(
+      `invalid resource version: resourceVersion: Invalid value: "${text}": strconv.ParseUint: parsing "${text}": invalid syntax`,
+    )
   return Number(text)
 }
 
@@ -128,5 +133,5 @@ function decodeToken(token: string): { version: number; after: Position } {
   } catch {
     // Not ours: refused below.
   }
-  throw badRequest('continue key is not valid: a token of another server or a damaged one')
+  throw badRequest('invalid continue token: continue key is not valid: a token of another server or a damaged one')
 }

@@ -2,10 +2,10 @@
 // forgotten the place where it stands, it is told to list again. Nothing it does costs the server memory.
 import type { Clock } from '#lib'
 import type { ApiObject } from '../object.ts'
-import { badRequest, expired, StatusError, tooLargeVersion } from '../status.ts'
+import { expired, StatusError, tooLargeVersion } from '../status.ts'
 import type { Event } from '../store/history.ts'
 import type { Position } from '../store/store.ts'
-import { listPage, type Page, type PageRequest, parseVersion, type Shelf } from './list.ts'
+import { listPage, type Page, type PageRequest, parseVersion, refuseMatch, type Shelf } from './list.ts'
 import { pick, type Selection } from './selection.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
@@ -39,14 +39,10 @@ export function readWatchRequest(query: URLSearchParams, current: number): Watch
   const bookmarks = isTrue(query.get('allowWatchBookmarks'))
   const seconds = Number(query.get('timeoutSeconds') ?? 0)
   if (initial !== null && match !== 'NotOlderThan') {
-    throw badRequest(
-      'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
-    )
+    throw refuseMatch('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
   }
   if (initial === null && match !== '') {
-    throw badRequest(
-      'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-    )
+    throw refuseMatch('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
   }
   const version = asked === '' || asked === '0' ? undefined : parseVersion(asked)
   if (version !== undefined && version > current) throw tooLargeVersion(version, current)

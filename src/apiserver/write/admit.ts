@@ -2,8 +2,8 @@
 // exist (or the client is told about those it lost).
 import { isPlainObject } from '#lib'
 import { apiVersionIn } from '../kinds/resource.ts'
-import type { ApiObject, Metadata } from '../object.ts'
-import { badRequest } from '../status.ts'
+import { type ApiObject, type Metadata, textAt } from '../object.ts'
+import { badRequest, invalid, invalidFault, type StatusError } from '../status.ts'
 import type { WriteRequest } from './context.ts'
 
 /** The body as an object of the requested kind and version. Missing apiVersion and kind are filled in. */
@@ -12,11 +12,10 @@ export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
   if (!isPlainObject(body)) throw badRequest(`the body of the request was not a ${type.kind} object`)
   const expected = apiVersionIn(type, version.name)
   const { apiVersion, kind, metadata } = body
-  if (kind !== undefined && kind !== type.kind) {
-    throw badRequest(
-      `${kind} in version "${apiVersion ?? ''}" cannot be handled as a ${type.kind}: the kind in the data (${kind}) does not match the expected kind (${type.kind})`,
-    )
+  if (type.custom && kind === undefined) {
+    throw badRequest(`the object provided is unrecognized (must be of type ${type.kind}): Object 'Kind' is missing`)
   }
+  if (kind !== undefined && kind !== type.kind) throw wrongKind(request, `${kind}`, `${apiVersion ?? ''}`, metadata)
   if (apiVersion !== undefined && apiVersion !== expected) {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
@@ -31,6 +30,14 @@ export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
   placeInNamespace(request, object.metadata)
   checkStringMaps(object, type.kind, version.name)
   return object
+}
+
+function wrongKind({ type }: WriteRequest, kind: string, apiVersion: string, metadata: unknown): StatusError {
+  if (type.custom) {
+    const name = textAt(metadata, 'name')
+    return invalid({ group: type.group, kind }, name, [invalidFault('kind', kind, `must be ${type.kind}`)])
+  }
+  return badRequest(`${kind} in version "${apiVersion}" cannot be handled as a ${type.kind}: it is a ${kind}`)
 }
 
 function placeInNamespace({ type, namespace }: WriteRequest, metadata: Metadata): void {

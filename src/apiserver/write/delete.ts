@@ -1,7 +1,7 @@
 // Deleting: at once when nothing holds the object, otherwise by marking it and leaving the rest to those who hold it.
 import { isPlainObject, toTimestamp } from '#lib'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
-import { badRequest, conflict, notFound } from '../status.ts'
+import { conflict, invalidOptions, notFound, unsupportedFault } from '../status.ts'
 import type { WriteRequest } from './context.ts'
 import { isFree } from './update.ts'
 
@@ -26,8 +26,9 @@ export function readDeleteOptions(body: unknown, query: URLSearchParams): Delete
   const orphan = options['orphanDependents'] ?? query.get('orphanDependents')
   const named = options['propagationPolicy'] ?? query.get('propagationPolicy') ?? undefined
   if (named !== undefined && !POLICIES.includes(named as 'Orphan')) {
-    throw badRequest(
-      `propagationPolicy: Unsupported value: "${named}": supported values: "Foreground", "Background", "Orphan"`,
+    throw invalidOptions(
+      'DeleteOptions',
+      unsupportedFault('propagationPolicy', named, ['Foreground', 'Background', 'Orphan', 'nil']),
     )
   }
   const propagation =
@@ -46,7 +47,6 @@ export function remove(request: WriteRequest, name: string, options: DeleteOptio
   const stored = store.read(type.collection, type.namespaced ? namespace : '', name)
   if (!stored) throw notFound(type, name)
   checkPreconditions(request, stored, options)
-  type.rules.beforeDelete?.(stored)
 
   const marked = mark(request, stored, options)
   if (isFree(marked)) {
@@ -59,19 +59,21 @@ export function remove(request: WriteRequest, name: string, options: DeleteOptio
 }
 
 function checkPreconditions({ type }: WriteRequest, { metadata }: ApiObject, options: DeleteOptions): void {
+  // Here, and only here, the real server names the kind instead of the resource.
+  const byKind = { group: type.group, plural: type.kind }
   if (options.uid && options.uid !== metadata.uid) {
-    const why = `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${metadata.uid}`
-    throw conflict(type, metadata.name, why)
+    const why = `the UID in the precondition (${options.uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`
+    throw conflict(byKind, metadata.name, why)
   }
   if (options.resourceVersion && options.resourceVersion !== metadata.resourceVersion) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`
-    throw conflict(type, metadata.name, why)
+    const why = `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`
+    throw conflict(byKind, metadata.name, why)
   }
 }
 
 const PROPAGATION_FINALIZER = { Background: undefined, Foreground: 'foregroundDeletion', Orphan: 'orphan' } as const
 
-function mark({ world }: WriteRequest, stored: ApiObject, options: DeleteOptions): ApiObject {
+function mark({ type, world }: WriteRequest, stored: ApiObject, options: DeleteOptions): ApiObject {
   const object = cloneJson(stored)
   const { metadata } = object
   const own = (metadata.finalizers ?? []).filter((name) => name !== 'orphan' && name !== 'foregroundDeletion')
@@ -81,10 +83,10 @@ function mark({ world }: WriteRequest, stored: ApiObject, options: DeleteOptions
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
     metadata.deletionTimestamp = toTimestamp(world.clock.now())
-    metadata.deletionGracePeriodSeconds = 0
-    if (metadata.generation !== undefined) metadata.generation += 1
-    if (object.kind === 'Namespace' && object.apiVersion === 'v1') {
-      object['status'] = { ...recordAt(object, 'status'), phase: 'Terminating' }
+    if (type.rules.retire) type.rules.retire(object)
+    else {
+      metadata.deletionGracePeriodSeconds = 0
+      if (metadata.generation !== undefined) metadata.generation += 1
     }
   }
   return object

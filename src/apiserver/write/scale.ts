@@ -2,14 +2,20 @@
 import { parseJsonPath } from '../json-path.ts'
 import { patchValue } from '../merge/patch.ts'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
-import { badRequest, invalid, invalidFault, notFound } from '../status.ts'
+import { badRequest, internalError, invalid, invalidFault, notFound } from '../status.ts'
 import type { WriteRequest } from './context.ts'
 import { readServed, update } from './update.ts'
 
 export type ScaleChange = { readonly replace: unknown } | { readonly patch: unknown; readonly mediaType: string }
 
 export function readScale(request: WriteRequest, name: string): ApiObject {
-  return toScale(request, find(request, name))
+  const { type, version } = request
+  const object = find(request, name)
+  const path = version.scale!.specReplicasPath
+  if (type.custom && parseJsonPath(path)(object).length === 0) {
+    throw internalError(`the spec replicas field "${path}" does not exist`)
+  }
+  return toScale(request, object)
 }
 
 export function writeScale(request: WriteRequest, name: string, change: ScaleChange): ApiObject {
@@ -21,9 +27,12 @@ export function writeScale(request: WriteRequest, name: string, change: ScaleCha
   const replicas = recordAt(next, 'spec')['replicas'] ?? 0
   if (!Number.isInteger(replicas))
     throw badRequest('Scale in version "v1" cannot be handled as a Scale: spec.replicas must be an integer')
+  const { type, version } = request
   if ((replicas as number) < 0) {
-    throw invalid({ group: 'autoscaling', kind: 'Scale' }, name, [
-      invalidFault('spec.replicas', replicas, 'must be greater than or equal to 0'),
+    const path = type.custom ? version.scale!.specReplicasPath : 'spec.replicas'
+    const why = type.custom ? 'should be a non-negative integer' : 'must be greater than or equal to 0'
+    throw invalid(type.custom ? type : { group: 'autoscaling', kind: 'Scale' }, name, [
+      invalidFault(path, replicas, why),
     ])
   }
   const changed = cloneJson(old)

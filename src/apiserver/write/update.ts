@@ -4,7 +4,7 @@ import { jsonEqual } from '#lib'
 import { metadataFaults, metadataUpdateFaults } from '../kinds/names.ts'
 import { trackUpdate } from '../merge/managed-fields.ts'
 import { type ApiObject, cloneJson, listAt } from '../object.ts'
-import { badRequest, conflict, invalid, invalidFault, MODIFIED, notFound } from '../status.ts'
+import { badRequest, conflict, fault, invalid, MODIFIED, notFound } from '../status.ts'
 import { admitFields, checkIdentity } from './admit.ts'
 import type { WriteRequest } from './context.ts'
 import { create } from './create.ts'
@@ -30,7 +30,8 @@ export function replace(request: WriteRequest, name: string, body: unknown): Wri
     return { object: create(request, incoming), created: true }
   }
   if (!incoming.metadata.resourceVersion && !type.rules.unconditionalUpdate) {
-    throw invalid(type, name, [invalidFault('metadata.resourceVersion', 0, 'must be specified for an update')])
+    const why = 'Invalid value: 0x0: must be specified for an update'
+    throw invalid({ group: type.group, kind: type.plural }, name, [fault('metadata.resourceVersion', 'Invalid', why)])
   }
   return { object: update(request, old, admitFields(request, incoming)), created: false }
 }

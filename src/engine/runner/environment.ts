@@ -1,6 +1,5 @@
 // The environment of Terraform: what it needs from ours, what the template gives, what the credentials give. Nothing that
 // asks questions, phones home, or shares a cache that breaks under two writers.
-import type { Tool } from '../find-terraform.ts'
 import type { Workspace } from '../workspace.ts'
 
 /** Of our own environment only this reaches Terraform; credentials of the manager itself are a deliberate fallback. */
@@ -13,7 +12,6 @@ export interface EnvironmentParts {
   readonly credentials: Readonly<Record<string, string>>
   readonly cliConfig: string | undefined
   readonly workspaceId: string
-  readonly tool: Tool
 }
 
 export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<string, string>> {

@@ -15,6 +15,8 @@ export interface RunRequest {
   readonly owner: Owner
   /** Absent when only what was frozen is left to work from. */
   readonly workspace?: Workspace
+  /** The apply's own credentials, which may have been corrected since the inputs were frozen. */
+  readonly credentials?: ObjectKey
   readonly tool: Tool
   readonly timeoutSeconds: number
   /** How long Terraform may take to stop when it is asked to. */
@@ -23,7 +25,6 @@ export interface RunRequest {
   readonly shared: string
   /** Read-only provider mirror, for machines without a registry. */
   readonly providerMirror?: string
-  /** Namespaces from which Secrets and ConfigMaps of others may be read are checked when the run starts. */
 }
 
 /** What the runner last said. */
@@ -50,6 +51,8 @@ export interface Folder {
   readonly messages: string
   readonly errors: string
   readonly stateCopy: string
+  /** Where state waits while the work folder is made anew. */
+  readonly stateAside: string
   logOf(runId: string): string
 }
 
@@ -63,6 +66,7 @@ export function folderOf(path: string): Folder {
     messages: join(path, 'run.jsonl'),
     errors: join(path, 'run.err'),
     stateCopy: join(path, 'last-state.json'),
+    stateAside: join(path, 'state-aside.json'),
     logOf: (runId) => join(path, 'logs', `${runId}.log`),
   }
 }

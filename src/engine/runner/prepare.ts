@@ -10,7 +10,7 @@ import { stringsIn, stringsInVarFile } from '../secrets.ts'
 import type { Workspace } from '../workspace.ts'
 import { sortArguments } from './arguments.ts'
 import { type Credentials, PROVIDER_FILE } from './credentials.ts'
-import type { Folder } from './folder.ts'
+import { type Folder, readText } from './folder.ts'
 
 export interface Layout {
   /** Where Terraform runs. */
@@ -25,7 +25,7 @@ export interface Layout {
   readonly secrets: readonly string[]
 }
 
-const STATE_FILES = ['terraform.tfstate', 'terraform.tfstate.backup']
+const STATE_FILE = 'terraform.tfstate'
 const SOURCE_MARK = '.capt-source'
 const INIT_MARK = '.capt-init'
 const OVERRIDE_FILE = 'capt_backend_override.tf.json'
@@ -51,19 +51,22 @@ export function markFetched(folder: Folder, workspace: Workspace): void {
 }
 
 function keepState(folder: Folder, work: () => void): void {
-  const aside = join(folder.path, 'state-aside')
-  const from = existsSync(folder.work) ? findState(folder.work) : undefined
-  if (from !== undefined) renameSync(from, aside)
+  const from = findState(folder)
+  if (from !== undefined) renameSync(from, folder.stateAside)
   work()
 }
 
-/** The state file that an earlier entrypoint left, wherever it is. */
-function findState(folder: string): string | undefined {
-  const own = join(folder, STATE_FILES[0]!)
+/** The state file that Terraform left, in whichever entrypoint it ran. */
+export function findState(folder: Folder): string | undefined {
+  return existsSync(folder.work) ? findBelow(folder.work, STATE_FILE) : undefined
+}
+
+function findBelow(folder: string, name: string): string | undefined {
+  const own = join(folder, name)
   if (existsSync(own)) return own
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (!entry.isDirectory() || entry.name === '.terraform') continue
-    const found = findState(join(folder, entry.name))
+    const found = findBelow(join(folder, entry.name), name)
     if (found !== undefined) return found
   }
   return undefined
@@ -71,25 +74,24 @@ function findState(folder: string): string | undefined {
 
 /** Text of the state in the folder: where Terraform left it, or where it waits while a module is fetched. */
 export function stateInFolder(folder: Folder): string | undefined {
-  const found = existsSync(folder.work) ? findState(folder.work) : undefined
-  for (const path of [found, join(folder.path, 'state-aside')]) {
-    const text = path !== undefined && existsSync(path) ? readFileSync(path, 'utf8') : ''
-    if (text.trim() !== '') return text
+  for (const path of [findState(folder), folder.stateAside]) {
+    const text = path === undefined ? undefined : readText(path)
+    if (text !== undefined && text.trim() !== '') return text
   }
   return undefined
 }
 
 /** Puts the chosen state where Terraform will look for it, and nowhere else. */
 export function placeState(folder: Folder, root: string, text: string | undefined): void {
-  for (const old of [existsSync(folder.work) ? findState(folder.work) : undefined, join(folder.path, 'state-aside')]) {
-    if (old !== undefined && old !== join(root, STATE_FILES[0]!)) rmSync(old, { force: true })
+  const path = join(root, STATE_FILE)
+  for (const old of [findState(folder), folder.stateAside]) {
+    if (old !== undefined && old !== path) rmSync(old, { force: true })
   }
-  const path = join(root, STATE_FILES[0]!)
   if (text === undefined) {
     rmSync(path, { force: true })
     return
   }
-  if (existsSync(path) && readFileSync(path, 'utf8') === text) return
+  if (readText(path) === text) return
   mkdirSync(root, { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o600 })
 }
@@ -161,7 +163,7 @@ function overrideLocalBackend(root: string, texts: Readonly<Record<string, strin
   const isLocal = Object.values(texts).some((text) => /\bbackend["\s:{]+"?local"?/.test(text))
   const path = join(root, OVERRIDE_FILE)
   if (!isLocal) return rmSync(path, { force: true })
-  writeFileSync(path, canonicalJson({ terraform: { backend: { local: { path: STATE_FILES[0] } } } }), { mode: 0o600 })
+  writeFileSync(path, canonicalJson({ terraform: { backend: { local: { path: STATE_FILE } } } }), { mode: 0o600 })
 }
 
 function writeVariables(
@@ -223,6 +225,5 @@ export function wipeCredentials(folder: Folder, layout: Layout | undefined): voi
 }
 
 function readMark(folder: Folder, name: string): string | undefined {
-  const path = join(folder.work, name)
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+  return readText(join(folder.work, name))
 }

@@ -13,8 +13,6 @@ export class RecordKeeper {
   readonly #request: RunRequest
   readonly #folder: Folder
   #seen: Versioned
-  /** What only the report says so far: progress is not worth a request. */
-  #live: RecordChange = (record) => record
   #reportedAt = 0
 
   private constructor(objects: Objects, request: RunRequest, folder: Folder, seen: Versioned) {
@@ -65,12 +63,11 @@ export class RecordKeeper {
     }
   }
 
-  /** Tells the manager without asking the API server; at most four times a second unless it matters. */
-  progress(change: RecordChange, nowMs: number): void {
-    this.#live = change
-    if (nowMs - this.#reportedAt < REPORT_MS) return
-    this.#reportedAt = nowMs
-    this.report(this.#live(this.#seen.record), true)
+  /** Tells the manager without asking the API server; with a time, at most four times a second. */
+  progress(change: RecordChange, nowMs?: number): void {
+    if (nowMs !== undefined && nowMs - this.#reportedAt < REPORT_MS) return
+    this.#reportedAt = nowMs ?? this.#reportedAt
+    this.report(change(this.#seen.record), true)
   }
 
   report(record: RunRecord, saved: boolean): void {

@@ -1,6 +1,6 @@
 // What people read about a run: one line per fact, redacted before it touches the disk, and bounded whatever a module
 // prints: the beginning is kept as it comes, of the rest the end.
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '#lib'
 import type { Redactor } from '../secrets.ts'
@@ -11,7 +11,7 @@ const MAX_TAIL = 256 * 1024
 export class RunLog {
   readonly #path: string
   readonly #clock: Clock
-  #redact: Redactor
+  readonly #redact: Redactor
   #head = 0
   #tail: string[] = []
   #tailBytes = 0
@@ -23,11 +23,6 @@ export class RunLog {
     this.#redact = redact
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     appendFileSync(path, '', { mode: 0o600 })
-  }
-
-  /** Secrets learned later hold from here on. */
-  redactWith(redact: Redactor): void {
-    this.#redact = redact
   }
 
   add(text: string): void {
@@ -55,9 +50,8 @@ export class RunLog {
     }
   }
 
-  /** Puts the end behind the beginning. */
-  close(): void {
-    if (this.#tail.length === 0) return
+  /** Puts the end behind the beginning; returns the whole. */
+  finish(): string {
     const gap = this.#left > 0 ? `… ${this.#left} lines were left out …\n` : ''
     try {
       appendFileSync(this.#path, gap + this.#tail.join(''))
@@ -66,10 +60,6 @@ export class RunLog {
     }
     this.#tail = []
     this.#tailBytes = 0
-  }
-
-  static start(path: string): void {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(path, '', { mode: 0o600 })
+    return readFileSync(this.#path, 'utf8')
   }
 }

@@ -1,14 +1,17 @@
 // The Terraform part of a run: init, plan into a file, apply exactly that file. Knows commands and their answers, and
 // nothing about records, locks or where state is kept.
+import { execFile } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from '#lib'
+import { promisify } from 'node:util'
+import type { Clock, Json } from '#lib'
 import { type Stage, toFault } from '../faults.ts'
 import type { Tool } from '../find-terraform.ts'
 import { type Message, type PlanCounts, Progress, readMessage } from '../messages.ts'
 import type { Verb } from '../record/record.ts'
 import { killed, oomKills, RunFailure } from './failure.ts'
 import type { Folder } from './folder.ts'
+import type { Outputs } from './outputs.ts'
 import { initFingerprint, isInitialized, type Layout, markInitialized } from './prepare.ts'
 import { runStep } from './terraform-process.ts'
 
@@ -88,6 +91,20 @@ export class TerraformRun {
     const { folder } = this.#options
     const args = ['apply', '-json', '-input=false', ...layout.applyArgs, folder.plan]
     await this.#run(verb === 'destroy' ? 'destroy' : 'apply', layout.root, args)
+  }
+
+  /** Asks Terraform for the outputs: only where it keeps the state itself. They never touch a file or the log. */
+  async outputs(layout: Layout): Promise<Outputs> {
+    const { tool, env } = this.#options
+    const { stdout } = await promisify(execFile)(tool.binary, ['output', '-json'], {
+      cwd: layout.root,
+      env,
+      maxBuffer: 32 * 1024 * 1024,
+    })
+    const parsed = JSON.parse(stdout) as Record<string, { value?: Json; sensitive?: boolean }>
+    return Object.fromEntries(
+      Object.entries(parsed).map(([name, { value = null, sensitive = false }]) => [name, { value, sensitive }]),
+    )
   }
 
   async #run(stage: Stage, cwd: string, args: readonly string[], fine: readonly number[] = [0]): Promise<number> {

@@ -1,0 +1,23 @@
+// Takes away what was kept for a workspace, the record last: whoever is interrupted on the way finds it and goes on.
+import type { Objects } from '#kube'
+import { deleteBundle } from './bundle.ts'
+import { deleteLock } from './lock.ts'
+import { recordName, suffixOf } from './names.ts'
+import type { Owner } from './owner.ts'
+import type { ForgetOptions } from './port.ts'
+import { readRecord } from './record/record-store.ts'
+import { deleteBackup, letGo, releaseState, removeHold } from './state/state-store.ts'
+
+export async function forgetWorkspace(objects: Objects, owner: Owner, { keepState, stillUsed }: ForgetOptions): Promise<void> {
+  const key = { namespace: owner.namespace, name: owner.name }
+  const record = (await readRecord(objects, key))?.record
+  for (const kept of record?.kept ?? []) {
+    const [namespace = '', name = ''] = kept.split('/')
+    if (!stillUsed.has(kept)) await removeHold(objects, { namespace, name })
+  }
+  if (record?.bundle) await deleteBundle(objects, key, record.bundle)
+  for (const backup of record?.backups ?? []) await deleteBackup(objects, key, backup)
+  await releaseState(objects, key, keepState)
+  await deleteLock(objects, key)
+  await letGo(objects, { namespace: owner.namespace, name: recordName(suffixOf(key)) })
+}

@@ -1,0 +1,68 @@
+// What controllers may ask of an engine, whichever runs Terraform: start, observe, cancel, forget. A run is a record, not a
+// process: `observe` tells the truth after any restart, and the end of a run wakes its object.
+import type { Key } from '#api'
+import type { Owner } from './owner.ts'
+import type { RunRecord, Verb } from './record/record.ts'
+import { render, sourcesOf, workspaceNameOf as nameOf } from './render/render.ts'
+import { allows, credentialsFingerprint as fingerprintOf, readSource as sourceOf } from './runner/credentials.ts'
+import { backoffSeconds as backoffOf, needsPerson as isForPeople } from './faults.ts'
+import type { ObjectKey, Workspace } from './workspace.ts'
+
+export interface StartRequest {
+  readonly owner: Owner
+  readonly verb: Verb
+  /** Hash of the inputs; for a destroy that of what is destroyed. */
+  readonly hash: string
+  /** A destroy can do without: it works from what was frozen. */
+  readonly workspace?: Workspace
+  /** The apply's own credentials, for a destroy whose template is gone. */
+  readonly credentials?: ObjectKey
+  readonly timeoutSeconds: number
+  /** Value of the retry annotation; a new one starts the count of attempts again. */
+  readonly retryToken?: string
+}
+
+/**
+ * `idle`: no run is open. `running`: somebody works on it. `lost`: the record is open, its runner is proven dead.
+ * `unreachable`: the record is open, its runner is silent and cannot be proven dead.
+ */
+export type Activity = 'idle' | 'running' | 'lost' | 'unreachable'
+
+export interface WorkspaceView {
+  /** Undefined when nothing was ever started. */
+  readonly record: RunRecord | undefined
+  readonly activity: Activity
+}
+
+export interface ForgetOptions {
+  /** Let go of the state but leave it there: the infrastructure stays. */
+  readonly keepState: boolean
+  /** Secrets with credentials that others still need, `namespace/name`. */
+  readonly stillUsed: ReadonlySet<string>
+}
+
+export interface Engine {
+  /** For people: `terraform 1.11.4`, `simulated`. */
+  readonly name: string
+  /** Returns when the record is written; a lost run with the same inputs is taken up again. Does nothing while one runs. */
+  start(request: StartRequest): Promise<void>
+  observe(key: ObjectKey): Promise<WorkspaceView>
+  /** Asks the run to stop; its end is reported like any other. */
+  cancel(key: ObjectKey, runId: string): Promise<void>
+  /** Closes a lost run without taking it up, and releases its lock. */
+  abandon(owner: Owner): Promise<void>
+  /** Takes away everything kept for a workspace: inputs, copies, lock, folder, record, and the state unless it is to stay. */
+  forget(owner: Owner, options: ForgetOptions): Promise<void>
+  onChange(listener: (key: Key) => void): () => void
+  /** Stops watching. Runs go on by themselves and are found again. */
+  stop(): Promise<void>
+}
+
+export const renderWorkspace = render
+export const workspaceSources = sourcesOf
+export const workspaceNameOf = nameOf
+export const readSource = sourceOf
+export const credentialsFingerprint = fingerprintOf
+export const allowsReference = allows
+export const backoffSeconds = backoffOf
+export const needsPerson = isForPeople

@@ -1,0 +1,55 @@
+// Why a run is asked to stop, said once: the first reason holds.
+import type { RunFault } from '../faults.ts'
+import { diskFull } from './failure.ts'
+import type { CancelReason } from './folder.ts'
+
+export type StopReason = CancelReason | 'disk'
+
+export class Stopping {
+  readonly #abort = new AbortController()
+  readonly #onStop: (reason: StopReason) => void
+  #reason: StopReason | undefined
+
+  constructor(onStop: (reason: StopReason) => void) {
+    this.#onStop = onStop
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  request(reason: StopReason): void {
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#onStop(reason)
+    this.#abort.abort()
+  }
+
+  fault(timeoutSeconds: number): RunFault {
+    switch (this.#reason) {
+      case 'deadline':
+        return {
+          kind: 'deadline',
+          code: 'CAPT_RUN_DEADLINE',
+          message: `the run took longer than its ${timeoutSeconds} seconds`,
+          hint: 'raise spec.timeout, or see in capt logs what takes so long; then: capt retry',
+        }
+      case 'disk':
+        return diskFull()
+      case 'cancelled':
+        return {
+          kind: 'cancelled',
+          code: 'CAPT_RUN_CANCELLED',
+          message: 'the run was cancelled',
+          hint: 'capt retry starts another one',
+        }
+      default:
+        return {
+          kind: 'lost',
+          code: 'CAPT_RUN_STOPPED',
+          message: 'the runner was stopped',
+          hint: 'the next attempt goes on from the saved state',
+        }
+    }
+  }
+}
