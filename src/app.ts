@@ -1,9 +1,10 @@
 // Builds the real world and hands it to commands and controllers; the only place that wires.
-import type { Connected } from './cli/command.ts'
-
-export async function connectForPeople(
-  _options: { readonly kubeconfig?: string; readonly context?: string; readonly namespace?: string },
-  _env: Readonly<Record<string, string | undefined>>,
-): Promise<Connected> {
-  throw new Error('wired with the client')
-}
+export { type ConnectionWish, connectForPeople } from './app-connect.ts'
+export { type Home, type HomeOptions, startHome } from './app-home.ts'
+export {
+  CONTROLLER_GROUPS,
+  type ControllerGroup,
+  type Manager,
+  type ManagerOptions,
+  startManager,
+} from './app-manager.ts'

@@ -1,5 +1,5 @@
 // Gives the commands the real world: streams, signals, clock and connections.
-import { systemClock } from '#lib'
+import { type Clock, systemClock } from '#lib'
 import type { Io, Sink } from './cli/command.ts'
 import { run } from './cli/run.ts'
 import { COMMANDS } from './cli/table.ts'
@@ -21,12 +21,21 @@ export async function start(argv: readonly string[]): Promise<number> {
     stdin: process.stdin,
     env: process.env,
     cwd: process.cwd(),
-    clock: systemClock,
+    clock: foregroundClock,
     signal: stop.signal,
     colour: process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true,
     connect: async (options) => (await import('./app.ts')).connectForPeople(options, process.env),
   }
   return await run(argv, io, COMMANDS)
+}
+
+/** A person waits for a command, so its timers keep the process alive. */
+const foregroundClock: Clock = {
+  ...systemClock,
+  after(delayMs, callback) {
+    const handle = setTimeout(callback, Math.max(0, delayMs))
+    return { cancel: () => clearTimeout(handle) }
+  },
 }
 
 function sink(stream: NodeJS.WriteStream): Sink {

@@ -15,9 +15,9 @@ function sources(dir: string): string[] {
   })
 }
 
-/** Codes that the program can print: the first argument of an error, or a code in a table of them. */
+/** Codes that the program can print: every literal that looks like one, except names of environment variables. */
 function codesIn(text: string): string[] {
-  return [...text.matchAll(/(?:CaptError\(\s*|code: |\b)'(CAPT_[A-Z0-9_]*[A-Z0-9])'/g)].map((match) => match[1]!)
+  return [...text.matchAll(/(?<!env\[)'(CAPT_[A-Z0-9_]*[A-Z0-9])'/g)].map((match) => match[1]!)
 }
 
 function read(path: string): string | undefined {

@@ -31,7 +31,7 @@ export function defaultPipeline(namespace: string, options: { readonly probeTag?
           needs: ['flux'],
           enabledBy: [KARPENTER_WISH],
           gateLabel: KARPENTER_GATE,
-          karpenter: { namespace: 'kube-system', identity: 'PodIdentity', serviceAccount: 'karpenter', timeout: '10m' },
+          karpenter: { namespace: 'kube-system', serviceAccount: 'karpenter', timeout: '10m' },
           ...shared,
         },
         {

@@ -12,6 +12,7 @@ export interface KarpenterInput {
   readonly version: string
   readonly fluxVersion: string
   readonly clusterName: string
+  readonly identity: 'PodIdentity' | 'IRSA'
   readonly roleArn: string | undefined
   readonly interruptionQueue: string | undefined
   readonly replicas: number
@@ -25,7 +26,7 @@ const CHART_LAYER = 'application/vnd.cncf.helm.chart.content.v1.tar+gzip'
 
 export function renderKarpenter(input: KarpenterInput): readonly Manifest[] {
   const { spec } = input
-  const isIrsa = spec.identity === 'IRSA'
+  const isIrsa = input.identity === 'IRSA'
   const values = renderKarpenterValues({
     version: input.version,
     clusterName: input.clusterName,

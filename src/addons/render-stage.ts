@@ -94,7 +94,8 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
 }
 
 function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['karpenter']>): Rendered {
-  const needed = ['CLUSTER_NAME', ...(spec.identity === 'IRSA' ? ['KARPENTER_IAM_ROLE_ARN'] : [])]
+  const identity = identityOf(input, spec)
+  const needed = ['CLUSTER_NAME', ...(identity === 'IRSA' ? ['KARPENTER_IAM_ROLE_ARN'] : [])]
   const values = expand({ spec: (spec.values ?? {}) as JsonObject, own: (input.override?.values ?? {}) as JsonObject }, input.variables)
   const missing = [...new Set([...values.missing, ...needed.filter((name) => textOf(input.variables, name) === undefined)])].sort()
   if (missing.length > 0) return { is: 'missing', variables: missing, sources: [] }
@@ -104,6 +105,7 @@ function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['k
     version,
     fluxVersion: input.versions.flux,
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
+    identity,
     roleArn: textOf(input.variables, 'KARPENTER_IAM_ROLE_ARN'),
     interruptionQueue: textOf(input.variables, 'INTERRUPTION_QUEUE_NAME'),
     replicas: spec.replicas ?? replicasFor(input.nodes, input.liveReplicas),
@@ -111,6 +113,15 @@ function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['k
   }
   const isSecret = [...values.used].some((name) => input.secretVariables.has(name))
   return ready(version, [part(input, '', renderKarpenter(wish), [...karpenterChecks(wish), ...input.stage.checks], { secret: isSecret })])
+}
+
+/** The role of the control plane trusts one kind of identity; another one would be refused by STS for ever. */
+function identityOf({ variables }: StageInput, spec: NonNullable<AddonStage['karpenter']>): 'PodIdentity' | 'IRSA' {
+  const made = textOf(variables, 'KARPENTER_IDENTITY')?.toLowerCase().replace(/[^a-z]/g, '')
+  const trusted = made === 'irsa' ? 'IRSA' : made === 'podidentity' ? 'PodIdentity' : undefined
+  if (spec.identity && trusted && spec.identity !== trusted)
+    throw new CaptError('CAPT_KARPENTER_IDENTITY', `The pipeline asks for ${spec.identity}, but the role of the control plane trusts ${trusted}`, { hint: 'Leave karpenter.identity out, or make the control plane for the other one' })
+  return spec.identity ?? trusted ?? 'PodIdentity'
 }
 
 /** Two, unless there is one node only: then the second could never be placed. It grows with the nodes, never shrinks. */

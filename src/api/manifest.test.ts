@@ -22,8 +22,8 @@ describe('reading manifests', () => {
     const text = `${CLUSTER}---\n# nothing here\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n`
     const found = readManifests(text, 'all.yaml').map(({ object, document, line }) => [object.kind, document, line])
     assert.deepEqual(found, [
-      ['CAPTCluster', 2, 3],
-      ['Secret', 4, 16],
+      ['CAPTCluster', 1, 3],
+      ['Secret', 3, 16],
     ])
   })
 
@@ -50,7 +50,7 @@ describe('reading manifests', () => {
     ['a list', '- a\n- b\n', /not a Kubernetes object/, 1],
     ['a plain text', 'hello\n', /not a Kubernetes object/, 1],
     ['a missing kind', 'a: 1\n---\napiVersion: v1\n', /has no apiVersion/, 1],
-    ['broken YAML', 'apiVersion: v1\nkind: "X\n', /cannot be read/, 2],
+    ['broken YAML', 'apiVersion: v1\nkind: "X\n', /cannot be read/, 3],
   ] as const) {
     it(`refuses ${what} and says where it is`, () => {
       assert.throws(
@@ -78,14 +78,14 @@ describe('checking manifests', () => {
         path: 'spec.regoin',
         message: 'unknown field',
         hint: 'did you mean region?',
-        at: 'cluster.yaml, document 2, line 10',
+        at: 'cluster.yaml, document 1, line 10',
       },
     ],
     [
       'a missing field',
       '  region: eu-west-1\n',
       '',
-      { path: 'spec.region', message: 'is required', at: 'cluster.yaml, document 2, line 9' },
+      { path: 'spec.region', message: 'is required', at: 'cluster.yaml, document 1, line 9' },
     ],
     [
       'a wrong type',
@@ -95,7 +95,7 @@ describe('checking manifests', () => {
         path: 'spec.vpcTemplateRef.name',
         message: 'must be of type string, not integer',
         hint: 'put the value in quotes',
-        at: 'cluster.yaml, document 2, line 12',
+        at: 'cluster.yaml, document 1, line 12',
       },
     ],
     [
@@ -105,7 +105,7 @@ describe('checking manifests', () => {
       {
         path: 'metadata.labels[team]',
         message: 'must be of type string, not boolean',
-        at: 'cluster.yaml, document 2, line 8',
+        at: 'cluster.yaml, document 1, line 8',
       },
     ],
     [
@@ -115,7 +115,7 @@ describe('checking manifests', () => {
       {
         path: 'spec',
         message: 'exactly one of vpcTemplateRef and existingVpcId must be set (neither is)',
-        at: 'cluster.yaml, document 2, line 9',
+        at: 'cluster.yaml, document 1, line 9',
       },
     ],
     [
@@ -125,14 +125,14 @@ describe('checking manifests', () => {
       {
         path: 'apiVersion',
         message: 'infrastructure.cluster.x-k8s.io/v1alpha1 is not served',
-        at: 'cluster.yaml, document 2, line 3',
+        at: 'cluster.yaml, document 1, line 3',
       },
     ],
     [
       'a kind nobody has',
       'kind: CAPTCluster',
       'kind: CAPTClutser',
-      { path: 'kind', hint: 'did you mean CAPTCluster?', at: 'cluster.yaml, document 2, line 4' },
+      { path: 'kind', hint: 'did you mean CAPTCluster?', at: 'cluster.yaml, document 1, line 4' },
     ],
     [
       'a kind of the other group',
@@ -144,7 +144,7 @@ describe('checking manifests', () => {
       'a name that is none',
       'name: demo',
       'name: Demo_1',
-      { path: 'metadata.name', message: '"Demo_1" is not a name', at: 'cluster.yaml, document 2, line 6' },
+      { path: 'metadata.name', message: '"Demo_1" is not a name', at: 'cluster.yaml, document 1, line 6' },
     ],
   ] as const) {
     it(`names ${what} with its path and line`, () => {
@@ -200,7 +200,7 @@ other: {apiVersion: example.org/v1, kind: CaptainKind}
       [
         'CAPT_INVALID',
         'CAPTCluster/demo: spec.regoin: unknown field (and 2 more)',
-        'cluster.yaml, document 2, line 10',
+        'cluster.yaml, document 1, line 10',
         'did you mean region?',
       ],
     )

@@ -1,6 +1,6 @@
 // Reads manifests from YAML or JSON text and says what is wrong with them by file, document and line.
 import type { Document, LineCounter, Node } from 'yaml'
-import { CaptError, closest, isPlainObject, type Json, messageOf } from '#lib'
+import { CaptError, closest, editDistance, isPlainObject, type Json, messageOf } from '#lib'
 import { checkObject, type ObjectFault } from './check-object.ts'
 import type { Kind } from './define-kind.ts'
 import { loadYaml } from './engine/lazy.ts'
@@ -126,7 +126,9 @@ function unknownKind(group: string, kind: string): ObjectFault[] {
       { path: 'apiVersion', message: `${kind} is not of the group ${group}`, hint: `write ${sameName.apiVersion}` },
     ]
   const inGroup = ALL_KINDS.filter((one) => one.group === group).map((one) => one.kind)
-  const meant = closest(kind, inGroup)
+  const near = closest(kind, inGroup)
+  // AWSCluster is not a misspelt CAPTCluster.
+  const meant = near && (/^capt/i.test(kind) || editDistance(kind, near) <= 2) ? near : undefined
   if (inGroup.length === 0 || (!meant && !/^capt/i.test(kind))) return []
   return [
     {

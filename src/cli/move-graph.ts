@@ -18,6 +18,7 @@ const REFERENCES: Readonly<Record<string, string>> = {
   secretKeyRef: 'Secret',
   credentialsRef: 'Secret',
   waitForSecrets: 'Secret',
+  writeConnectionSecretToRef: 'Secret',
   configMapRef: 'ConfigMap',
   configMapKeyRef: 'ConfigMap',
 }

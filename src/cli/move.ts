@@ -9,6 +9,7 @@ import {
   clusterResourceSetBindingKind,
   clusterResourceSetKind,
   DELETE_FOR_MOVE_ANNOTATION,
+  isDeletedForMove,
   type KindRef,
   keyOf,
   NamespaceKind,
@@ -17,7 +18,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { CaptError, jsonEqual, messageOf, parseDuration, sleep } from '#lib'
+import { CaptError, jsonEqual, parseDuration, sleep } from '#lib'
 import {
   type Arguments,
   CONNECTION_OPTIONS,
@@ -84,7 +85,6 @@ async function move(args: Arguments, io: Io, from: Connected, to: Connected): Pr
   if (!(await confirm(`Move ${[...names].join(', ')} to ${to.server}?`, args, io))) return EXIT.failed
 
   const clusters = nodes.filter(isCluster)
-  const paused = new Set(clusters.filter(({ object }) => readCluster(object).paused).map(nameOf))
   await setPaused(from.objects, clusters, true)
   let moved: readonly Node[]
   try {
@@ -94,23 +94,22 @@ async function move(args: Arguments, io: Io, from: Connected, to: Connected): Pr
     moved = nodesOf(await readAll(from, kinds), names)
     await copyAll(moved, to)
   } catch (error) {
-    await setPaused(
-      from.objects,
-      clusters.filter((node) => !paused.has(nameOf(node))),
-      false,
-    )
-    say(`Nothing was moved: ${messageOf(error)}`)
+    await setPaused(from.objects, clusters, false)
+    say('Nothing was moved; the clusters go on here')
     throw error
   }
   say(`Copied ${moved.length} objects`)
-  await deleteAll(moved, from.objects)
-  say('Deleted here, without destroying anything')
-  await setPaused(
-    to.objects,
-    clusters.filter((node) => !paused.has(nameOf(node))),
-    false,
-  )
-  io.stdout.write(`Moved ${[...names].sort().join(', ')} to ${to.server}\n`)
+  return finish(moved, io, from, to)
+}
+
+/** Everything is there: it is deleted here, and then work begins there. A move that was cut off goes on from here. */
+async function finish(nodes: readonly Node[], io: Io, from: Connected, to: Connected): Promise<number> {
+  const clusters = nodes.filter(isCluster)
+  await deleteAll(nodes, from.objects)
+  io.stderr.write('Deleted here, without destroying anything\n')
+  await setPaused(to.objects, clusters, false)
+  const names = clusters.map(({ object }) => object.metadata.name).sort()
+  io.stdout.write(`Moved ${names.join(', ')} to ${to.server}\n`)
   return EXIT.fine
 }
 
@@ -168,13 +167,15 @@ function chooseClusters(
         : `There is no Cluster in namespace ${namespace} of ${server}`,
       { hint: 'capt get clusters' },
     )
-  const deleting = all.filter(isCluster).filter(({ object }) => object.metadata.deletionTimestamp !== undefined)
   const chosen = new Set(wanted.length > 0 ? wanted : present)
-  const going = deleting.find(({ object }) => chosen.has(object.metadata.name))
-  if (going)
-    throw new CaptError('CAPT_MOVE_REFUSED', `Cluster ${going.object.metadata.name} is being deleted`, {
-      hint: 'wait until it is gone',
+  for (const { object } of all.filter(isCluster).filter((node) => chosen.has(node.object.metadata.name))) {
+    if (isDeletedForMove(object)) continue
+    const why = object.metadata.deletionTimestamp ? 'is being deleted' : readCluster(object).paused ? 'is paused' : ''
+    if (why === '') continue
+    throw new CaptError('CAPT_MOVE_REFUSED', `Cluster ${object.metadata.name} ${why}`, {
+      hint: why === 'is paused' ? 'set spec.paused to false first: a move pauses by itself' : 'wait until it is gone',
     })
+  }
   return chosen
 }
 

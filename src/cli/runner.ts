@@ -7,7 +7,9 @@ import { type Command, EXIT, type Io } from './command.ts'
 export const command: Command = {
   name: 'runner',
   summary: 'Do one Terraform run; managers start it, people need not',
-  examples: [{ run: 'runner --folder DIR --kubeconfig FILE', about: 'Do, or take up again, the run that DIR describes' }],
+  examples: [
+    { run: 'runner --folder DIR --kubeconfig FILE', about: 'Do, or take up again, the run that DIR describes' },
+  ],
   options: {
     folder: { type: 'string', value: 'DIR', about: 'Work folder of the workspace.' },
     kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the API server that has the record.' },

@@ -21,4 +21,12 @@ export const COMMANDS: readonly Entry[] = [
   entry('get', 'List clusters, applies, deliveries and the other kinds of capt', () => import('./get.ts')),
   entry('describe', 'Show a cluster as a tree, and what to do when it stopped', () => import('./describe.ts')),
   entry('delete', 'Delete an object and what was made for it', () => import('./delete.ts')),
+  entry('explain', 'Say what an error code means, how to check it and how to fix it', () => import('./explain.ts')),
+  entry('matrix', 'Show which versions of EKS, Flux and Karpenter fit together', () => import('./matrix.ts')),
+  entry('matrix check', 'Check a version, a pair or a manifest against the matrix', () => import('./matrix-check.ts')),
+  entry(
+    'karpenter convert',
+    'Convert Provisioners and v1beta1 pools to Karpenter v1',
+    () => import('./karpenter-convert.ts'),
+  ),
 ]

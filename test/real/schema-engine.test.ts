@@ -8,6 +8,8 @@ import type { Json } from '#lib'
 import { damaged, fitting, spoil } from '#testing'
 import { AWKWARD, HAND_MADE, SCHEMAS } from './awkward-schemas.ts'
 import { type Answer, openServer, type Server } from './kube-request.ts'
+import { VERSIONS } from './lab.ts'
+import { prove } from './proofs.ts'
 
 const GROUP = 'awkward.capt.test'
 const RUNS = Number(process.env['CAPT_REAL_RUNS'] ?? 150)
@@ -15,13 +17,26 @@ const SEED = Number(process.env['CAPT_REAL_SEED'] ?? 20260101)
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 let server: Server
+/** Definitions that were not there before, to be taken away again. */
+const installed = new Set<string>()
+let compared = 0
 
 before(() => {
   const path = process.env['CAPT_REAL_KUBECONFIG']
   assert.ok(path, 'set CAPT_REAL_KUBECONFIG to the kubeconfig of a throw-away API server')
   server = openServer(path)
 })
-after(() => server?.close())
+after(async () => {
+  for (const name of installed) await server.call('DELETE', `${CRDS}/${name}`)
+  if (compared > 0)
+    prove(
+      'kube-apiserver',
+      VERSIONS.kube,
+      'same verdict, words and stored object as our schema engine',
+      `${compared} objects`,
+    )
+  server?.close()
+})
 
 interface Target {
   readonly apiVersion: string
@@ -64,6 +79,7 @@ async function putCrd(crd: { readonly metadata: unknown; readonly [key: string]:
   const { name } = crd.metadata as { readonly name: string }
   const existing = await server.call('GET', `${CRDS}/${name}`)
   const { resourceVersion } = (existing.body['metadata'] ?? {}) as { resourceVersion?: string }
+  if (existing.status === 404) installed.add(name)
   const made =
     existing.status === 404
       ? await server.call('POST', CRDS, crd)
@@ -113,6 +129,7 @@ async function compare(target: Target, specs: readonly Json[]): Promise<{ accept
   answers.forEach((answer, i) => {
     const theirs = verdictOf(answer)
     const ours = ourVerdict(target.schema, { ...base, spec: specs[i]! })
+    compared++
     if (theirs.spec === undefined) count.refused++
     else count.accepted++
     // A malformed embedded object is refused before validation, with the first thing wrong with it.
@@ -219,6 +236,7 @@ describe('the schema engine and a real API server', () => {
           spec,
         })
         const theirs = verdictOf(answer)
+        compared++
         const engine = compileSchema(target.schema)
         const ours = ourVerdict(target.schema, { ...stored, spec }, engine.prune(engine.applyDefaults(stored)).value)
         try {

@@ -7,7 +7,7 @@ import { ALL_KINDS } from '../kinds/index.ts'
 import type { JsonSchema } from '../schema.ts'
 import { compileSchema } from './compile.ts'
 
-const RUNS = { numRuns: 40 }
+const RUNS = { numRuns: 25 }
 
 /** Every feature that changes a value, and no rule that could refuse a fitting one. */
 const SAMPLE: JsonSchema = {

@@ -97,8 +97,7 @@ const karpenter = s.object(
     }),
     identity: s.string({
       enum: ['PodIdentity', 'IRSA'],
-      default: 'PodIdentity',
-      about: 'How the controller gets its AWS role. IRSA annotates the service account with KARPENTER_IAM_ROLE_ARN.',
+      about: 'How the controller gets its AWS role; what the control plane was made for when left out. IRSA annotates the service account with KARPENTER_IAM_ROLE_ARN.',
     }),
     serviceAccount: s.string({ default: 'karpenter', about: 'Service account of the controller.', maxLength: 253 }),
     replicas: s.integer({

@@ -3,7 +3,7 @@
 import type { Fault } from '#api'
 import { jsonEqual } from '#lib'
 import type { Rules } from '../kinds/resource.ts'
-import { type ApiObject, recordAt, textAt } from '../object.ts'
+import { type ApiObject, listAt, recordAt, textAt } from '../object.ts'
 import { fault, forbiddenFault, invalidFault, requiredFault } from '../status.ts'
 
 const MAX_DATA = 1024 * 1024
@@ -23,7 +23,7 @@ export const BUILTIN_RULES: Readonly<Record<string, Pick<Rules, 'prepare' | 'val
   'apps/Deployment': { prepare: prepareDeployment, validate: validateSelector },
   'apps/ReplicaSet': { prepare: prepareReplicas, validate: validateSelector },
   'apps/StatefulSet': { prepare: prepareReplicas, validate: validateSelector },
-  'apps/DaemonSet': { validate: validateSelector },
+  'apps/DaemonSet': { prepare: fillTemplate, validate: validateSelector },
   'batch/Job': { prepare: prepareJob },
   'coordination.k8s.io/Lease': { validate: validateLease },
 }
@@ -127,6 +127,17 @@ function validatePod(pod: ApiObject): readonly Fault[] {
 }
 
 function fillPodSpec(spec: Record<string, unknown>): void {
+  const containers = [...listAt(spec, 'initContainers'), ...listAt(spec, 'containers')] as Record<string, unknown>[]
+  for (const container of containers) {
+    const image = textAt(container, 'image')
+    const isLatest = !/:[^/]+$/.test(image) || image.endsWith(':latest')
+    container['imagePullPolicy'] ??= isLatest ? 'Always' : 'IfNotPresent'
+    container['resources'] ??= {}
+    container['terminationMessagePath'] ??= '/dev/termination-log'
+    container['terminationMessagePolicy'] ??= 'File'
+    for (const port of listAt(container, 'ports') as Record<string, unknown>[]) port['protocol'] ??= 'TCP'
+  }
+  spec['securityContext'] ??= {}
   spec['restartPolicy'] ??= 'Always'
   spec['dnsPolicy'] ??= 'ClusterFirst'
   spec['schedulerName'] ??= 'default-scheduler'
@@ -152,10 +163,18 @@ function prepareDeployment(deployment: ApiObject): void {
 function prepareReplicas(workload: ApiObject): void {
   const spec = recordAt(workload, 'spec')
   spec['replicas'] ??= 1
+  fillTemplate(workload)
   workload['spec'] = spec
 }
 
+/** A pod template gets what every pod gets. */
+function fillTemplate(workload: ApiObject): void {
+  const spec = recordAt(workload, 'spec', 'template', 'spec')
+  if (Object.keys(spec).length > 0) fillPodSpec(spec)
+}
+
 function prepareJob(job: ApiObject): void {
+  fillTemplate(job)
   const spec = recordAt(job, 'spec')
   spec['parallelism'] ??= 1
   spec['completions'] ??= spec['parallelism']

@@ -54,6 +54,8 @@ export function typeSchema(name: string): JsonSchema {
   for (const [field, code] of Object.entries(raw.f)) {
     if (!field.startsWith('^')) properties[field] = readCode(code.slice(code.indexOf(' ') + 1))
   }
+  // The one key of a keyed list that may be left out.
+  if (properties['protocol']) properties['protocol'] = { ...properties['protocol'], default: 'TCP' }
   return schema
 }
 

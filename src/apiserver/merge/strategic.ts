@@ -26,7 +26,7 @@ export function strategicMerge(target: unknown, patch: Fields, schema: TypeSchem
     const list = out[field]
     if (directive.startsWith(DELETE) && Array.isArray(list)) out[field] = list.filter((item) => !values.includes(item))
     if (directive.startsWith(ORDER) && patch[field] === undefined && Array.isArray(list)) {
-      out[field] = reorder(list, values, fieldOf(schema, field))
+      out[field] = reorder(list, values, list, fieldOf(schema, field))
     }
   }
   return out
@@ -41,8 +41,8 @@ function mergeField(old: unknown, value: unknown, schema: TypeSchema | undefined
   if (isPlainObject(value)) return strategicMerge(old, value, schema)
   if (!Array.isArray(value)) return value
   if (!schema?.['x-kubernetes-patch-strategy']?.includes('merge')) return value.map(withoutDirectives)
-  const merged = mergeList(Array.isArray(old) ? old : [], value, schema)
-  return Array.isArray(order) ? reorder(merged, order, schema) : merged
+  const before: readonly unknown[] = Array.isArray(old) ? old : []
+  return reorder(mergeList(before, value, schema), Array.isArray(order) ? order : value, before, schema)
 }
 
 function mergeList(old: readonly unknown[], patch: readonly unknown[], schema: TypeSchema): unknown[] {
@@ -65,23 +65,30 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], schema: T
   return out
 }
 
-/** Items the order names, in that order; each other item stays behind the neighbour it followed. */
-function reorder(list: readonly unknown[], order: readonly unknown[], schema: TypeSchema | undefined): unknown[] {
+/**
+ * Items the order names, in that order, merged with the others in the order they had. An item that is new comes before
+ * one that merely stayed.
+ */
+function reorder(
+  list: readonly unknown[],
+  order: readonly unknown[],
+  before: readonly unknown[],
+  schema: TypeSchema | undefined,
+): unknown[] {
   const key = schema?.['x-kubernetes-patch-merge-key']
   const nameOf = (item: unknown) => JSON.stringify(key && isPlainObject(item) ? item[key] : item)
   const wanted = order.map(nameOf)
-  const out = list
+  const earlier = before.map(nameOf)
+  const named = list
     .filter((item) => wanted.includes(nameOf(item)))
     .sort((a, b) => wanted.indexOf(nameOf(a)) - wanted.indexOf(nameOf(b)))
-  let behind = -1
-  for (const item of list) {
-    if (wanted.includes(nameOf(item))) behind = out.indexOf(item)
-    else {
-      behind += 1
-      out.splice(behind, 0, item)
-    }
+  const stayed = list.filter((item) => !wanted.includes(nameOf(item)))
+  const out: unknown[] = []
+  while (named.length > 0 && stayed.length > 0) {
+    const at = earlier.indexOf(nameOf(named[0]))
+    out.push(at >= 0 && earlier.indexOf(nameOf(stayed[0])) < at ? stayed.shift() : named.shift())
   }
-  return out
+  return [...out, ...named, ...stayed]
 }
 
 function withoutDirectives(value: unknown): unknown {

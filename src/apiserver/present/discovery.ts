@@ -18,7 +18,6 @@ interface Part {
 
 function partsOf(type: ResourceType, version: ServedVersion): readonly Part[] {
   return [
-    ...(version.status ? [{ name: 'status', kind: type.kind, verbs: PART_VERBS }] : []),
     ...(version.scale
       ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: PART_VERBS }]
       : []),
@@ -30,6 +29,7 @@ function partsOf(type: ResourceType, version: ServedVersion): readonly Part[] {
     ...(type.subresources?.includes('token')
       ? [{ name: 'token', kind: 'TokenRequest', group: 'authentication.k8s.io', version: 'v1', verbs: ['create'] }]
       : []),
+    ...(version.status ? [{ name: 'status', kind: type.kind, verbs: PART_VERBS }] : []),
   ]
 }
 
@@ -99,10 +99,11 @@ export function apiResourceList(registry: Registry, group: string, version: stri
 }
 
 function served(registry: Registry, group: string, version: string) {
-  return registry.types().flatMap((type) => {
+  const types = registry.types().flatMap((type) => {
     const found = type.group === group ? type.versions.find((candidate) => candidate.name === version) : undefined
     return found ? [{ type, found }] : []
   })
+  return types.sort((a, b) => (a.type.plural < b.type.plural ? -1 : 1))
 }
 
 /** `/api` and `/apis` in one document each. */

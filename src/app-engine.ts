@@ -1,0 +1,27 @@
+// Chooses what runs Terraform: the program that was asked for, else the one on the PATH.
+import { createLocalEngine, type Engine } from '#engine'
+import type { Objects } from '#kube'
+import type { Clock, Log } from '#lib'
+
+export interface EngineWish {
+  readonly engine?: string | undefined
+  readonly workDir: string
+  readonly concurrentRuns: number
+  readonly objects: Objects
+  readonly clock: Clock
+  readonly log: Log
+  readonly kubeconfigForRunner: string
+}
+
+export async function startEngine(wish: EngineWish): Promise<Engine> {
+  const { engine, workDir, concurrentRuns, objects, clock, log, kubeconfigForRunner } = wish
+  return createLocalEngine({
+    objects,
+    workDir,
+    clock,
+    log,
+    concurrency: concurrentRuns,
+    kubeconfigForRunner,
+    ...(engine === undefined ? {} : { terraform: { binary: engine } }),
+  })
+}

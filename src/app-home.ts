@@ -1,0 +1,104 @@
+// The embedded home: an API server on loopback, the controllers, a stand-in for core Cluster API, and the simulation.
+// Everything that must survive is in one folder.
+import { join } from 'node:path'
+import { ALL_KINDS, toCustomResourceDefinition } from '#api'
+import { type Converters, startApiServer } from '#apiserver'
+import {
+  clusterController,
+  clusterDefinition,
+  convertCluster,
+  convertResourceSet,
+  convertResourceSetBinding,
+  resourceSetBindingController,
+  resourceSetController,
+  resourceSetDefinitions,
+} from '#core'
+import { type Objects, readKubeconfigText } from '#kube'
+import { type Clock, systemClock } from '#lib'
+import { CONTROLLER_GROUPS, type Manager, startManager } from './app-manager.ts'
+import type { Sink } from './cli/command.ts'
+
+export interface HomeOptions {
+  readonly dataDir: string
+  readonly host: string
+  readonly port: number
+  readonly engine?: string
+  readonly logLevel: string
+  readonly logTo: Sink
+  readonly clock: Clock
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+export interface Home {
+  readonly url: string
+  readonly kubeconfig: string
+  readonly objects: Objects
+  readonly manager: Manager
+  raw(path: string, accept?: string): Promise<{ readonly status: number; readonly body: string }>
+  failed(signal: AbortSignal): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The embedded API asks only for versions that a definition serves. */
+const CONVERTERS = {
+  'cluster.x-k8s.io/Cluster': convertCluster,
+  'addons.cluster.x-k8s.io/ClusterResourceSet': convertResourceSet,
+  'addons.cluster.x-k8s.io/ClusterResourceSetBinding': convertResourceSetBinding,
+} as unknown as Converters
+
+export async function startHome(options: HomeOptions): Promise<Home> {
+  const clock = systemClock
+  const server = await startApiServer({
+    dataDir: options.dataDir,
+    host: options.host,
+    port: options.port,
+    clock,
+    crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
+    converters: CONVERTERS,
+  })
+  try {
+    await server.ready()
+    const kubeconfig = server.kubeconfig()
+    const manager = await startManager({
+      access: await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock }),
+      controllers: CONTROLLER_GROUPS,
+      workDir: join(options.dataDir, 'runs'),
+      engine: options.engine,
+      concurrentRuns: 8,
+      logLevel: options.logLevel,
+      logTo: options.logTo,
+      clock,
+      env: { ...options.env, POD_NAMESPACE: 'default' },
+      extra: ({ workloads, reach }) => [
+        clusterController({ reach }),
+        resourceSetController({
+          connect: async (cluster) => {
+            const workload = await workloads.open(cluster)
+            if (!workload) throw new Error(`${cluster.namespace}/${cluster.name} has no kubeconfig yet`)
+            return workload.objects
+          },
+        }),
+        resourceSetBindingController(),
+      ],
+    })
+    const { client, objects } = manager.connection
+    return {
+      url: server.url,
+      kubeconfig,
+      objects,
+      manager,
+      async raw(path, accept = 'application/json') {
+        const { status, text } = await client.raw(path, { headers: { accept } })
+        return { status, body: text }
+      },
+      failed: (signal) => manager.failed(signal),
+      async stop() {
+        await manager.stop()
+        await server.close()
+      },
+    }
+  } catch (error) {
+    await server.close()
+    throw error
+  }
+}

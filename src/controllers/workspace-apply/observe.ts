@@ -1,0 +1,176 @@
+// Reads all that the decision about one apply needs: template, sources, secrets, dependencies, pause, and its run.
+import {
+  CLUSTER_NAME_LABEL,
+  type KindRef,
+  pauseOf,
+  RETRY_ANNOTATION,
+  readCluster,
+  type Secret,
+  SecretKind,
+  WorkspaceTemplate,
+  type WorkspaceTemplateApply,
+} from '#api'
+import {
+  allowsReference,
+  backoffSeconds,
+  credentialsFingerprint,
+  type Engine,
+  type FaultKind,
+  type Owner,
+  type Rendering,
+  readSource,
+  renderWorkspace,
+  type RunRecord,
+  type WorkspaceView,
+  workspaceSources,
+} from '#engine'
+import type { Projected } from '#kube'
+import { isCaptError } from '#lib'
+import type { World } from '#runtime'
+import { cycleOf, dependentsOf, unreadyOf } from './dependencies.ts'
+import { type Turn, turnOf } from './rollout.ts'
+
+export interface Observed {
+  readonly apply: WorkspaceTemplateApply
+  readonly owner: Owner
+  readonly view: WorkspaceView
+  /** What keeps everything still, in words. */
+  readonly paused: string | undefined
+  readonly template: WorkspaceTemplate | undefined
+  /** Why the template may not be used. */
+  readonly forbidden: string | undefined
+  /** Undefined while a run is on or the template is missing. */
+  readonly rendering: Rendering | undefined
+  readonly missingSecrets: readonly string[]
+  readonly unready: readonly string[]
+  readonly cycle: readonly string[] | undefined
+  readonly dependents: readonly string[]
+  readonly turn: Turn
+  /** Seconds until another attempt is due; zero or less means now. */
+  readonly dueInSeconds: number
+  /** The credentials are not those the last run failed with. */
+  readonly credentialsChanged: boolean
+  /** Value of the retry annotation that no run has answered yet. */
+  readonly retryToken: string | undefined
+}
+
+export interface ObserveOptions {
+  readonly engine: Engine
+  readonly clusterKind: KindRef | undefined
+  readonly backoff?: (kind: FaultKind, attempt: number) => number
+}
+
+export async function observeApply(
+  { objects, cache, clock }: World,
+  apply: Projected<WorkspaceTemplateApply>,
+  { engine, clusterKind, backoff = backoffSeconds }: ObserveOptions,
+): Promise<Observed> {
+  const { namespace = '', name } = apply.metadata
+  const view = await engine.observe({ namespace, name })
+  const ref = { namespace: apply.spec.templateRef.namespace ?? namespace, name: apply.spec.templateRef.name }
+  const found = cache.get<WorkspaceTemplate>(WorkspaceTemplate, ref)
+  const isAllowed = found !== undefined && allowsReference(found, namespace)
+  const template = isAllowed ? found : undefined
+  const isQuiet = view.activity !== 'running'
+  const { rendering, forbidden } =
+    template && isQuiet ? await tryRender(objects, template, apply) : { rendering: undefined, forbidden: undefined }
+  const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
+  return {
+    apply,
+    owner: ownerOf(apply),
+    view,
+    paused: pauseOf(clusterOf(cache, clusterKind, apply), apply),
+    template,
+    forbidden:
+      found && !isAllowed
+        ? `WorkspaceTemplate ${ref.namespace}/${ref.name} does not allow references from namespace ${namespace}`
+        : forbidden,
+    rendering,
+    missingSecrets: isDone || !isQuiet ? [] : await missingSecretsOf(objects, apply),
+    unready: unreadyOf(cache, apply),
+    cycle: cycleOf(cache, apply),
+    dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
+    turn: template ? turnOf(cache, apply, template) : { is: 'now' },
+    dueInSeconds: dueIn(view.record, clock.now(), backoff),
+    credentialsChanged: isQuiet && (await areCredentialsChanged(objects, view.record, apply)),
+    retryToken: apply.metadata.annotations?.[RETRY_ANNOTATION],
+  }
+}
+
+export function ownerOf(apply: WorkspaceTemplateApply): Owner {
+  const { namespace = '', name, uid = '', labels } = apply.metadata
+  const cluster = labels?.[CLUSTER_NAME_LABEL]
+  const { apiVersion, kind } = apply
+  return { namespace, name, uid, apiVersion, kind, ...(cluster === undefined ? {} : { cluster }) }
+}
+
+/** The last run was an apply of exactly these inputs, and it succeeded. */
+export function isApplied(record: RunRecord | undefined, hash: string): boolean {
+  const run = record?.run
+  return run?.verb === 'apply' && run.phase === 'Succeeded' && run.hash === hash
+}
+
+function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, apply: WorkspaceTemplateApply) {
+  const { namespace = '', labels } = apply.metadata
+  const name = labels?.[CLUSTER_NAME_LABEL]
+  if (clusterKind === undefined || name === undefined) return undefined
+  const cluster = cache.get(clusterKind, { namespace, name })
+  return cluster && readCluster(cluster)
+}
+
+async function tryRender(
+  objects: World['objects'],
+  template: WorkspaceTemplate,
+  apply: WorkspaceTemplateApply,
+): Promise<{ readonly rendering: Rendering | undefined; readonly forbidden: string | undefined }> {
+  const namespace = apply.metadata.namespace ?? ''
+  const contents = new Map<string, string | undefined>()
+  try {
+    for (const ref of workspaceSources(template, apply)) {
+      contents.set(JSON.stringify(ref), await readSource(objects, namespace, ref))
+    }
+  } catch (error) {
+    if (isCaptError(error, 'CAPT_REFERENCE_FORBIDDEN')) return { rendering: undefined, forbidden: error.message }
+    throw error
+  }
+  const rendering = renderWorkspace(template, apply, (ref) => contents.get(JSON.stringify(ref)))
+  return { rendering, forbidden: undefined }
+}
+
+async function missingSecretsOf(objects: World['objects'], apply: WorkspaceTemplateApply): Promise<readonly string[]> {
+  const { namespace = '', deletionTimestamp } = apply.metadata
+  if (deletionTimestamp) return []
+  const missing: string[] = []
+  for (const ref of apply.spec.waitForSecrets) {
+    const key = { namespace: ref.namespace ?? namespace, name: ref.name }
+    const secret = await objects.get<Secret>(SecretKind, key)
+    // A Secret that does not let us know of it might as well not exist: no oracle for other namespaces.
+    if (!secret || !allowsReference(secret, namespace)) missing.push(`${key.namespace}/${key.name}`)
+  }
+  return missing.sort()
+}
+
+function dueIn(record: RunRecord | undefined, nowMs: number, backoff: (kind: FaultKind, attempt: number) => number): number {
+  const run = record?.run
+  if (!run?.fault || run.finishedAt === undefined) return 0
+  const dueMs = Date.parse(run.finishedAt) + backoff(run.fault.kind, run.attempt) * 1000
+  return Math.ceil((dueMs - nowMs) / 1000)
+}
+
+/** Asked only after a failure that credentials can mend. */
+async function areCredentialsChanged(
+  objects: World['objects'],
+  record: RunRecord | undefined,
+  apply: WorkspaceTemplateApply,
+): Promise<boolean> {
+  const run = record?.run
+  if (run?.fault?.kind !== 'credentials') return false
+  const refs = (run.credentialRefs ?? []).map((text) => {
+    const [namespace = '', name = ''] = text.split('/')
+    return { namespace, name }
+  })
+  const own = apply.spec.credentialsRef
+  const isNew = own && !refs.some(({ namespace, name }) => name === own.name && namespace === (own.namespace ?? apply.metadata.namespace))
+  if (isNew) return true
+  return (await credentialsFingerprint(objects, refs)) !== run.credentials
+}

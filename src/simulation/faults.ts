@@ -1,0 +1,43 @@
+// Fault switches of the simulation: what goes wrong with an object, set by an annotation on it or by its name in the
+// ConfigMap kube-system/capt-simulation of the workload cluster.
+import { type AnyObject, type ConfigMap, ConfigMapKind } from '#api'
+import type { Cache } from '#kube'
+import { isCaptError, parseDuration } from '#lib'
+import { FAULT_ANNOTATION, FAULTS } from './names.ts'
+
+export type Fault =
+  | { readonly is: 'none' }
+  /** Everything takes this much longer. */
+  | { readonly is: 'slow'; readonly ms: number }
+  /** Images and charts cannot be fetched. */
+  | { readonly is: 'pull' }
+  /** The container starts and dies. */
+  | { readonly is: 'crash' }
+  /** The CRD never arrives. */
+  | { readonly is: 'missing' }
+
+const NONE: Fault = { is: 'none' }
+
+/** `pull`, `crash`, `missing` or `slow=5s`. Anything else is no fault. */
+export function parseFault(text: string | undefined): Fault {
+  if (text === 'pull' || text === 'crash' || text === 'missing') return { is: text }
+  const slow = /^slow=(.+)$/.exec(text ?? '')
+  if (!slow) return NONE
+  try {
+    return { is: 'slow', ms: parseDuration(slow[1]!) }
+  } catch (error) {
+    if (isCaptError(error)) return NONE
+    throw error
+  }
+}
+
+/** The fault of an object, or of the first of these names that has one. */
+export function faultOf(cache: Cache, object: AnyObject, ...names: readonly string[]): Fault {
+  const own = object.metadata.annotations?.[FAULT_ANNOTATION]
+  if (own !== undefined) return parseFault(own)
+  const data = cache.get<ConfigMap>(ConfigMapKind, FAULTS)?.data ?? {}
+  const named = [object.metadata.name, ...names].find((name) => data[name] !== undefined)
+  return named === undefined ? NONE : parseFault(data[named])
+}
+
+export const isFaultMap = (object: AnyObject): boolean => object.metadata.name === FAULTS.name && object.metadata.namespace === FAULTS.namespace

@@ -1,0 +1,26 @@
+// Words by which simulation says that it is simulation, and the kinds it plays with.
+import type { KindRef } from '#api'
+import { pluralOf } from '#lib'
+
+/** On everything that an actor makes. */
+export const SIMULATED = 'capt.appthrust.com/simulated'
+/** On a Cluster: `workload` asks for a simulated workload cluster. */
+export const SIMULATION_LABEL = 'capt.appthrust.com/simulation'
+/** On an object of the workload: one fault for it, as in the ConfigMap of faults. */
+export const FAULT_ANNOTATION = 'capt.appthrust.com/fault'
+/** In the workload: `<object name>: <fault>`. */
+export const FAULTS = { namespace: 'kube-system', name: 'capt-simulation' } as const
+
+const ref = (group: string, version: string, kind: string, namespaced = true): KindRef => ({ group, version, kind, plural: pluralOf(kind), namespaced })
+
+export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
+export const JobKind = ref('batch', 'v1', 'Job')
+export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
+export const HelmChartKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmChart')
+export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
+export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
+export const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
+export const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
+export const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
+
+export const simulated = { [SIMULATED]: 'true' } as const

@@ -1,0 +1,93 @@
+// Plays the endpoint and load-balancer controllers: a Service finds its ready pods, and a load balancer holds an address
+// until it is deleted.
+import { type AnyObject, keyOf, PodKind, ServiceKind } from '#api'
+import { isKubeError, type Projected } from '#kube'
+import { jsonEqual } from '#lib'
+import { act, addFinalizer, type Controller, type Decision, done, hasFinalizer, isTrue, ownerReference, removeFinalizer } from '#runtime'
+import { EndpointSliceKind, simulated } from './names.ts'
+import type { Pod } from './placement.ts'
+
+interface Service extends AnyObject {
+  readonly spec?: { readonly type?: string; readonly selector?: Readonly<Record<string, string>>; readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[] }
+}
+interface Slice extends AnyObject {
+  readonly endpoints?: readonly { readonly addresses: readonly string[]; readonly conditions: { readonly ready: boolean } }[]
+}
+interface Seen {
+  readonly service: Projected<Service>
+  readonly slice: Projected<Slice> | undefined
+  readonly endpoints: NonNullable<Slice['endpoints']>
+}
+type Action = { readonly do: 'write' | 'hold' | 'let-go' }
+
+const BALANCER_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
+const sliceName = (service: AnyObject) => `${service.metadata.name}-simulated`
+
+export function serviceActor(): Controller<Service, Seen, Action> {
+  return {
+    name: 'simulated-service',
+    kind: ServiceKind,
+    summary: false,
+    wakes: [
+      {
+        kind: PodKind,
+        toKeys: (pod, cache) =>
+          cache
+            .list<Service>(ServiceKind, { namespace: pod.metadata.namespace! })
+            .filter((service) => selects(service, pod))
+            .map(keyOf),
+      },
+      { kind: EndpointSliceKind, toKeys: (slice) => (slice.metadata.ownerReferences ?? []).filter((one) => one.kind === 'Service').map((one) => ({ namespace: slice.metadata.namespace!, name: one.name })) },
+    ],
+    async observe({ cache }, service) {
+      const pods = cache.list<Pod>(PodKind, { namespace: service.metadata.namespace! }).filter((pod) => selects(service, pod))
+      return {
+        service,
+        slice: cache.get<Slice>(EndpointSliceKind, { namespace: service.metadata.namespace!, name: sliceName(service) }),
+        endpoints: pods
+          .filter((pod) => pod.status?.podIP !== undefined)
+          .map((pod) => ({ addresses: [pod.status!.podIP!], conditions: { ready: isTrue(pod, 'Ready') } }))
+          .sort((a, b) => (a.addresses[0]! < b.addresses[0]! ? -1 : 1)),
+      }
+    },
+    decide,
+    act: async ({ objects }, seen, action) => {
+      if (action.do === 'hold') return await addFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
+      if (action.do === 'let-go') return await removeFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
+      const { metadata, spec } = seen.service
+      const ports = (spec?.ports ?? []).map(({ name, port, protocol = 'TCP' }) => ({ name: name ?? '', port, protocol }))
+      const key = { namespace: metadata.namespace!, name: sliceName(seen.service) }
+      if (seen.slice) return void (await objects.patch(EndpointSliceKind, key, { type: 'merge', body: { endpoints: seen.endpoints } }))
+      try {
+        await objects.create(EndpointSliceKind, {
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
+          metadata: { ...key, labels: { ...simulated, 'kubernetes.io/service-name': metadata.name }, ownerReferences: [ownerReference(seen.service, { controller: true })] },
+          addressType: 'IPv4',
+          ports,
+          endpoints: seen.endpoints,
+        } as AnyObject)
+      } catch (error) {
+        if (!isKubeError(error, 'AlreadyExists')) throw error
+      }
+    },
+    status: ({ service }) => {
+      if (service.spec?.type !== 'LoadBalancer' || service.metadata.deletionTimestamp) return {}
+      return { fields: { loadBalancer: { ingress: [{ hostname: `${service.metadata.name}.simulated.invalid` }] } } }
+    },
+  }
+}
+
+function selects({ spec }: Service, pod: AnyObject): boolean {
+  const selector = Object.entries(spec?.selector ?? {})
+  return selector.length > 0 && selector.every(([key, value]) => pod.metadata.labels?.[key] === value)
+}
+
+function decide({ service, slice, endpoints }: Seen): Decision<Action> {
+  const isHeld = hasFinalizer(service, BALANCER_FINALIZER)
+  if (service.metadata.deletionTimestamp) return isHeld ? act<Action>({ do: 'let-go' }) : done
+  if (service.spec?.type === 'LoadBalancer' && !isHeld) return act<Action>({ do: 'hold' })
+  if (!service.spec?.selector) return done
+  if (slice ? jsonEqual(slice.endpoints ?? [], endpoints) : endpoints.length === 0) return done
+  return act<Action>({ do: 'write' })
+}
