@@ -3,6 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { type AnyObject, NodeKind, PodKind, type UnknownObject } from '#api'
+import { isKubeError } from '#kube'
 import { CaptError, parseDuration, sleep } from '#lib'
 import { type ClusterObjects, clusterTree, type Moment, momentsOf, renderStops, renderTree, runningApply } from '#view'
 import { type Home, startHome } from '../app.ts'
@@ -50,7 +52,7 @@ export const command: Command = {
       const kubeconfig = join(folder, 'kubeconfig')
       writeFileSync(kubeconfig, home.kubeconfig, { mode: 0o600 })
       greet(home, kubeconfig, io)
-      await applyFiles([EXAMPLE], { objects: home.objects, namespace: 'default', io, quiet: true })
+      await applyFiles([EXAMPLE], { ...targetOf(home, io), quiet: true })
       const ready = await tell(home, parseDuration(String(args.values['timeout'])), io)
       if (!ready) {
         io.stderr.write(`\nNot ready in time; the log is ${log}\n`)
@@ -63,7 +65,7 @@ export const command: Command = {
       return EXIT.fine
     } finally {
       await home.stop()
-      const left = home.processes()
+      const left = processesUsing(folder)
       if (args.values['keep'] !== true || io.signal.aborted) rmSync(folder, { recursive: true, force: true })
       const files = countFiles(folder)
       if (args.values['keep'] !== true)
@@ -75,9 +77,10 @@ export const command: Command = {
 }
 
 function greet(home: Home, kubeconfig: string, io: Io): void {
-  const engine = home.engine.simulated
+  const { name } = home.manager.engine
+  const engine = name.startsWith('simulated')
     ? 'Terraform is not on the PATH, so its runs are simulated too'
-    : `${home.engine.name} is real (${home.engine.version})`
+    : `${name} is real`
   io.stdout.write(
     `capt demo: everything runs on this machine. ${engine}; the cloud and the workload cluster are simulated.\n\n`,
   )
@@ -89,31 +92,69 @@ function greet(home: Home, kubeconfig: string, io: Io): void {
 async function tell(home: Home, timeoutMs: number, io: Io): Promise<boolean> {
   const started = io.clock.monotonic()
   const told = new Set<string>()
-  const connected = { ...home, namespace: 'default', server: home.url, raw: home.raw, close: async () => undefined }
+  const connected = { ...targetOf(home, io), close: async () => undefined }
+  const pod = pendingPod(home)
   const stamp = () => `  ${((io.clock.monotonic() - started) / 1000).toFixed(1).padStart(4, '0')}  `
   const say = (moment: Moment) => {
     told.add(moment.id)
     clearBar(io)
     io.stdout.write(`${stamp()}${moment.subject.padEnd(15)} ${moment.word.padEnd(16)} ${moment.evidence}\n`)
   }
-  let objects: ClusterObjects | undefined
   for (;;) {
-    objects = await readClusterObjects('demo', connected)
-    for (const moment of [...momentsOf(objects), ...(await home.simulation.moments())])
-      if (!told.has(moment.id)) say(moment)
-    const tree = clusterTree(objects)
-    if (tree.state === 'ready' && (await home.simulation.finished())) break
-    if (tree.state === 'ready') await home.simulation.askForNode()
-    if (io.clock.monotonic() - started > timeoutMs || io.signal.aborted) {
+    const objects = await readClusterObjects('demo', connected)
+    for (const moment of momentsOf(objects)) if (!told.has(moment.id)) say(moment)
+    const isReady = clusterTree(objects).state === 'ready'
+    const node = isReady ? await pod.node() : undefined
+    if (node) say({ id: 'node', subject: 'node pool', word: 'ready', evidence: `pod web-0 was pending → ${node}` })
+    const isOver = io.clock.monotonic() - started > timeoutMs || io.signal.aborted
+    if (node || isOver) {
+      clearBar(io)
       finish(objects, io)
-      return false
+      return node !== undefined
     }
     bar(objects, stamp(), io)
-    await Promise.race([home.changed(), sleep(io.clock, 250)])
+    await sleep(io.clock, 200)
   }
-  clearBar(io)
-  finish(objects, io)
-  return true
+}
+
+/** A pod that no node has room for yet; Karpenter, simulated here, makes one. */
+function pendingPod(home: Home): { node(): Promise<string | undefined> } {
+  const key = { namespace: 'default', name: 'web-0' }
+  let isThere = false
+  return {
+    async node() {
+      const workload = await home.manager.workloads.open({ namespace: 'default', name: 'demo' })
+      if (!workload) return undefined
+      const { objects } = workload
+      if (!isThere) {
+        const spec = {
+          containers: [
+            { name: 'web', image: 'example.invalid/web:1', resources: { requests: { cpu: '1', memory: '1Gi' } } },
+          ],
+        }
+        const pod = { apiVersion: 'v1', kind: 'Pod', metadata: key, spec, status: { phase: 'Pending' } }
+        await objects.create<AnyObject>(PodKind, pod).catch((error: unknown) => {
+          if (!isKubeError(error, 'AlreadyExists')) throw error
+        })
+        isThere = true
+      }
+      const pod = await objects.get<UnknownObject>(PodKind, key)
+      const { nodeName } = (pod?.['spec'] ?? {}) as { nodeName?: string }
+      if (nodeName === undefined) return undefined
+      const node = await objects.get<AnyObject>(NodeKind, { name: nodeName })
+      const labels = node?.metadata.labels ?? {}
+      const about = [
+        labels['node.kubernetes.io/instance-type'],
+        labels['karpenter.sh/capacity-type'],
+        'simulated',
+      ].filter(Boolean)
+      return `node ${nodeName} (${about.join(', ')})`
+    },
+  }
+}
+
+function targetOf(home: Home, io: Io) {
+  return { objects: home.objects, namespace: 'default', server: home.url, raw: home.raw, io }
 }
 
 function finish(objects: ClusterObjects, io: Io): void {
@@ -133,6 +174,22 @@ function bar(objects: ClusterObjects, stamp: string, io: Io): void {
 
 function clearBar(io: Io): void {
   if (io.stdout.isTerminal) io.stdout.write('\r\u001b[2K')
+}
+
+/** Processes that still work below the folder, as the kernel tells it; 0 where it does not tell. */
+function processesUsing(folder: string): number {
+  try {
+    return readdirSync('/proc').filter((name) => {
+      if (!/^\d+$/.test(name) || Number(name) === process.pid) return false
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(folder)
+      } catch {
+        return false
+      }
+    }).length
+  } catch {
+    return 0
+  }
 }
 
 function countFiles(folder: string): number {

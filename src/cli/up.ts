@@ -57,7 +57,7 @@ export const command: Command = {
       const files = (args.values['filename'] as readonly string[] | undefined) ?? []
       if (files.length > 0) {
         const { applyFiles } = await import('./apply.ts')
-        await applyFiles(files, { objects: home.objects, namespace: 'default', io })
+        await applyFiles(files, { objects: home.objects, namespace: 'default', server: home.url, raw: home.raw, io })
       }
       await home.failed(io.signal)
       return EXIT.fine

@@ -30,7 +30,7 @@ export function vpcRequest(object: CAPTCluster, cluster: string): ApplyRequest |
         ...tagVariables(spec.additionalTags),
       },
       values: {
-        tags: spec.additionalTags ?? {},
+        ...unlessEmpty('tags', spec.additionalTags),
         ...(singleNatGateway === undefined ? {} : { single_nat_gateway: singleNatGateway }),
         ...roleValues(spec.identity),
       },
@@ -39,6 +39,13 @@ export function vpcRequest(object: CAPTCluster, cluster: string): ApplyRequest |
       ...credentials(spec.identity),
     },
   }
+}
+
+/** Nothing said is not the same as an empty value: the template may know better. */
+export function unlessEmpty(name: string, value: Json | undefined): { [name: string]: Json } {
+  const isEmpty =
+    value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0)
+  return isEmpty ? {} : { [name]: value }
 }
 
 const VARIABLE_NAME = /^[A-Za-z0-9_-]+$/

@@ -2,7 +2,7 @@
 import type { CAPTCluster, CAPTControlPlane, ObjectRef } from '#api'
 import type { Json } from '#lib'
 import type { ApplyRequest, Identity } from '../cluster/apply.ts'
-import { credentials, roleValues, tagVariables } from '../cluster/variables.ts'
+import { credentials, roleValues, tagVariables, unlessEmpty } from '../cluster/variables.ts'
 import { eksVersion } from './version.ts'
 
 /** What the control plane takes from the CAPTCluster beside it. */
@@ -72,9 +72,9 @@ export function eksRequest(object: CAPTControlPlane, cluster: string, network: N
         ...tagVariables(spec.additionalTags),
       },
       values: {
-        tags: spec.additionalTags ?? {},
-        private_subnets: network.privateSubnets,
-        public_subnets: network.publicSubnets,
+        ...unlessEmpty('tags', spec.additionalTags),
+        ...unlessEmpty('private_subnets', network.privateSubnets),
+        ...unlessEmpty('public_subnets', network.publicSubnets),
         ...(endpointAccess?.publicCIDRs ? { endpoint_public_access_cidrs: endpointAccess.publicCIDRs } : {}),
         ...(addons ? { addons: toAddons(addons) } : {}),
         ...roleValues(identity),
