@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
 import { catalogFiles } from './catalog-files.ts'
 import { renderErrorPage } from './error-page.ts'
+import { manifestFiles } from './manifest-files.ts'
 
 const NOTE = '# Generated from src/api/kinds by npm run generate. Do not edit.\n'
 
@@ -20,6 +21,7 @@ export function generatedFiles(root: string): Map<string, string> {
   files.set('docs/kinds/README.md', renderReferenceIndex(ALL_KINDS))
   files.set('docs/errors.md', renderErrorPage(errorSections(root)))
   for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
+  for (const [path, text] of manifestFiles()) files.set(path, text)
   return files
 }
 

@@ -1,17 +1,34 @@
-// A home for engine tests: the embedded API on loopback, a work folder, real Terraform, runners as real processes.
+// A home for engine tests: the embedded API on loopback, a work folder, real Terraform, runners as real processes, and the
+// two controllers around them.
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { NamespaceKind, toCustomResourceDefinition, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import {
+  type AnyObject,
+  conditionOf,
+  type KindRef,
+  NamespaceKind,
+  toCustomResourceDefinition,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
+import { workspaceApplyController, workspaceTemplateController } from '#controllers'
 import { createLocalEngine, type Engine, findTerraform, type LocalEngineOptions } from '#engine'
-import { type Connection, connect, loadKubeconfig } from '#kube'
+import { type Connection, connect, createEvents, loadKubeconfig } from '#kube'
 import { silentLog, systemClock } from '#lib'
+import { type AnyController, runControllers } from '#runtime'
 
 export const hasTerraform = await findTerraform().then(
   () => true,
   () => false,
 )
+
+export interface Manager {
+  readonly engine: Engine
+  stop(): Promise<void>
+}
 
 export interface EngineWorld {
   readonly folder: string
@@ -21,24 +38,59 @@ export interface EngineWorld {
   readonly workDir: string
   readonly requests: { method: string; path: string; code: number }[]
   engine(options?: Partial<LocalEngineOptions>): Promise<Engine>
+  /** Engine and controllers, as one process has them. */
+  manager(options?: Partial<LocalEngineOptions>): Promise<Manager>
+  create<T extends AnyObject>(kind: KindRef, object: T): Promise<T>
+  /** Resolves with the apply when the test is true of it; fails with its conditions when that takes too long. */
+  until(name: string, test: (apply: WorkspaceTemplateApply) => boolean, seconds?: number): Promise<WorkspaceTemplateApply>
+  untilGone(name: string, seconds?: number): Promise<void>
   close(): Promise<void>
 }
+
+const RUNNER = [process.execPath, join(import.meta.dirname, 'engine-runner.ts')]
 
 export async function engineWorld(): Promise<EngineWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'capt-engine-'))
   const requests: EngineWorld['requests'] = []
   const server = await startApiServer({
     dataDir: join(folder, 'home'),
-    crds: [WorkspaceTemplate, WorkspaceTemplateApply].map(toCustomResourceDefinition),
+    crds: [WorkspaceTemplate, WorkspaceTemplateApply].map((kind) => toCustomResourceDefinition(kind)),
     onRequest: (request) => requests.push(request),
   })
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
-  const connection = connect(await loadKubeconfig({ path: kubeconfig }))
+  const access = await loadKubeconfig({ path: kubeconfig })
+  const connection = connect(access)
+  const { objects } = connection
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } }
-  await connection.objects.create(NamespaceKind, namespace).catch(() => undefined)
-  const engines: Engine[] = []
+  await objects.create(NamespaceKind, namespace).catch(() => undefined)
   const workDir = join(folder, 'runs')
+  const undo: (() => Promise<unknown>)[] = []
+  const find = (name: string) => objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace: 'default', name })
+
+  const engine = async (options: Partial<LocalEngineOptions> = {}) => {
+    const made = await createLocalEngine({
+      objects,
+      workDir,
+      clock: systemClock,
+      log: silentLog,
+      kubeconfigForRunner: kubeconfig,
+      runner: RUNNER,
+      graceSeconds: 5,
+      ...options,
+    })
+    undo.push(() => made.stop())
+    return made
+  }
+  const until: EngineWorld['until'] = async (name, test, seconds = 30) => {
+    const deadline = Date.now() + seconds * 1000
+    for (;;) {
+      const apply = await find(name)
+      if (apply && test(apply)) return apply
+      if (Date.now() > deadline) assert.fail(`${name} did not get there: ${JSON.stringify(apply?.status, null, 1)}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
   return {
     folder,
     server,
@@ -46,25 +98,63 @@ export async function engineWorld(): Promise<EngineWorld> {
     kubeconfig,
     workDir,
     requests,
-    async engine(options = {}) {
-      const engine = await createLocalEngine({
-        objects: connection.objects,
-        workDir,
+    engine,
+    async manager(options) {
+      const own = connect(access)
+      const made = await engine({ objects: own.objects, ...options })
+      const controllers = [
+        workspaceApplyController({ engine: made, backoff: () => 1 }),
+        workspaceTemplateController(),
+      ] as unknown as AnyController[]
+      const events = createEvents(own.objects, { controller: 'capt.appthrust.com/test', instance: 'test' })
+      const running = runControllers({
+        controllers,
+        objects: own.objects,
+        informers: own.informers,
+        events,
         clock: systemClock,
         log: silentLog,
-        kubeconfigForRunner: kubeconfig,
-        runner: [process.execPath, join(import.meta.dirname, 'engine-runner.ts')],
-        graceSeconds: 5,
-        ...options,
       })
-      engines.push(engine)
-      return engine
+      made.onChange((key) => running.wake('workspacetemplateapply', key))
+      await running.synced()
+      let stopped = false
+      const manager: Manager = {
+        engine: made,
+        async stop() {
+          if (stopped) return
+          stopped = true
+          await running.stop()
+          await made.stop()
+          await events.flush()
+          await own.close()
+        },
+      }
+      undo.push(() => manager.stop())
+      return manager
+    },
+    create: (kind, object) => objects.create(kind, object as never) as never,
+    until,
+    async untilGone(name, seconds = 30) {
+      const deadline = Date.now() + seconds * 1000
+      while (await find(name)) {
+        if (Date.now() > deadline) {
+          const status = (await find(name))?.status
+          assert.fail(`${name} is still there: ${JSON.stringify(status, null, 1)}`)
+        }
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
     },
     async close() {
-      for (const engine of engines) await engine.stop()
+      for (const step of undo.reverse()) await step()
       await connection.close()
       await server.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
+
+export const isReady = (apply: WorkspaceTemplateApply): boolean => {
+  const ready = conditionOf(apply, 'Ready')
+  return ready?.status === 'True' && ready.observedGeneration === apply.metadata.generation
+}
+export const isStalled = (apply: WorkspaceTemplateApply): boolean => conditionOf(apply, 'Stalled')?.status === 'True'

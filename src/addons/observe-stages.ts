@@ -89,12 +89,14 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     const existing: Existing = stage.flux ? found.existing : { is: 'nothing' }
     let rendered: Rendered | undefined
     let parts: readonly PartSeen[] = []
-    if (isWanted && versions && faults.length === 0) {
+    // What is leaving is rendered too: its carriers may already be gone, and its objects must be known by name.
+    const isLeaving = !isWanted && (stageSets.length > 0 || before?.startedAt !== undefined || before?.state === 'Removing')
+    if ((isWanted || isLeaving) && versions && faults.length === 0) {
       rendered =
         sources.missing.length > 0
           ? { is: 'missing', variables: [], sources: sources.missing }
           : await renderFrom(context, stage, { variables, secretVariables: sources.secret, versions })
-      if (rendered.is === 'ready') {
+      if (isWanted && rendered.is === 'ready') {
         const placed = stage.flux && found.namespace !== FLUX_NAMESPACE ? moveChecks(rendered.parts, found.namespace) : rendered.parts
         const isAdopted = existing.is === 'foreign'
         try {

@@ -6,3 +6,5 @@ export {
   captControlPlaneController,
   clusterSecretInformer,
 } from './control-plane/index.ts'
+export { type WorkspaceApplyOptions, workspaceApplyController } from './workspace-apply/index.ts'
+export { workspaceTemplateController } from './workspace-template/index.ts'

@@ -61,9 +61,13 @@ export function packBundle(folder: string, workspace: Workspace, tool: string, l
 
 function tooLarge(bytes: number): CaptError {
   const size = `${(bytes / 1024 / 1024).toFixed(1)} MiB`
-  return new CaptError('CAPT_BUNDLE_TOO_LARGE', `the module and its submodules take ${size} packed; 8 MiB can be kept with a run`, {
-    hint: 'leave examples, tests and binaries out of the module, or refer to a smaller one',
-  })
+  return new CaptError(
+    'CAPT_BUNDLE_TOO_LARGE',
+    `the module and its submodules take ${size} packed; 8 MiB can be kept with a run`,
+    {
+      hint: 'leave examples, tests and binaries out of the module, or refer to a smaller one',
+    },
+  )
 }
 
 export function unpackBundle(packed: Buffer): Bundle {
@@ -87,7 +91,13 @@ export async function restoreFiles(folder: string, bundle: Bundle): Promise<void
 }
 
 /** Writes every part before anything refers to them; writing the same bundle again changes nothing. */
-export async function saveBundle(objects: Objects, owner: Owner, packed: Buffer, hash: string, tool: string): Promise<BundleRef> {
+export async function saveBundle(
+  objects: Objects,
+  owner: Owner,
+  packed: Buffer,
+  hash: string,
+  tool: string,
+): Promise<BundleRef> {
   const id = shortHash(packed.toString('latin1'))
   const parts = Math.ceil(packed.length / PART_BYTES)
   for (let part = 0; part < parts; part++) {
@@ -110,9 +120,13 @@ export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRe
     const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
     const data = secret?.data?.[DATA_KEY]
     if (data === undefined) {
-      throw new CaptError('CAPT_BUNDLE_MISSING', `Secret ${key.namespace}/${name} with inputs of the last run is gone`, {
-        hint: 'restore it from a backup, or bring the template back: the run then uses that',
-      })
+      throw new CaptError(
+        'CAPT_BUNDLE_MISSING',
+        `Secret ${key.namespace}/${name} with inputs of the last run is gone`,
+        {
+          hint: 'restore it from a backup, or bring the template back: the run then uses that',
+        },
+      )
     }
     parts.push(Buffer.from(data, 'base64'))
   }

@@ -87,7 +87,8 @@ const CLASSES: readonly Class[] = [
     kind: 'internal',
     code: 'CAPT_TF_CRASHED',
     hint: 'a provider broke down; capt logs shows its last words',
-    matches: /plugin did not respond|Plugin did not respond|plugin process exited|panic:|The plugin encountered an error|Request cancelled/i,
+    matches:
+      /plugin did not respond|Plugin did not respond|plugin process exited|panic:|The plugin encountered an error|Request cancelled/i,
   },
   {
     kind: 'internal',
@@ -143,7 +144,11 @@ function classOf(error: Diagnostic, stage: Stage): Omit<Class, 'matches'> {
   const found = CLASSES.find(({ matches }) => matches.test(text))
   if (found) return found
   if (stage === 'init' || stage === 'plan') {
-    return { kind: 'user', code: 'CAPT_TF_INVALID', hint: 'correct the template or its variables; a change starts the next run' }
+    return {
+      kind: 'user',
+      code: 'CAPT_TF_INVALID',
+      hint: 'correct the template or its variables; a change starts the next run',
+    }
   }
   return { kind: 'internal', code: 'CAPT_TF_FAILED', hint: 'capt logs shows the whole output' }
 }

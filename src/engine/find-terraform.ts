@@ -34,7 +34,12 @@ export async function findTerraform(options: FindOptions = {}): Promise<Tool> {
 }
 
 async function locate(name: string, path: string): Promise<string | undefined> {
-  const candidates = name.includes('/') ? [name] : path.split(delimiter).filter(Boolean).map((dir) => join(dir, name))
+  const candidates = name.includes('/')
+    ? [name]
+    : path
+        .split(delimiter)
+        .filter(Boolean)
+        .map((dir) => join(dir, name))
   for (const candidate of candidates) {
     try {
       await access(candidate, constants.X_OK)
@@ -56,9 +61,13 @@ async function check(binary: string): Promise<Tool> {
     })
   }
   if (semver.lt(version, MINIMUM[name])) {
-    throw new CaptError('CAPT_TERRAFORM_TOO_OLD', `${binary} is ${name} ${version}; ${MINIMUM[name]} or newer is needed`, {
-      hint: `install ${name} ${MINIMUM[name]} or newer`,
-    })
+    throw new CaptError(
+      'CAPT_TERRAFORM_TOO_OLD',
+      `${binary} is ${name} ${version}; ${MINIMUM[name]} or newer is needed`,
+      {
+        hint: `install ${name} ${MINIMUM[name]} or newer`,
+      },
+    )
   }
   return { name, binary, version }
 }

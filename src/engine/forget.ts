@@ -8,7 +8,11 @@ import type { ForgetOptions } from './port.ts'
 import { readRecord } from './record/record-store.ts'
 import { deleteBackup, letGo, releaseState, removeHold } from './state/state-store.ts'
 
-export async function forgetWorkspace(objects: Objects, owner: Owner, { keepState, stillUsed }: ForgetOptions): Promise<void> {
+export async function forgetWorkspace(
+  objects: Objects,
+  owner: Owner,
+  { keepState, stillUsed }: ForgetOptions,
+): Promise<void> {
   const key = { namespace: owner.namespace, name: owner.name }
   const record = (await readRecord(objects, key))?.record
   for (const kept of record?.kept ?? []) {

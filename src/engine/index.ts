@@ -1,16 +1,27 @@
 // Terraform and OpenTofu: rendering, runs that cannot be lost, and what is kept beside them.
-export * from './port.ts'
-export type { Owner } from './owner.ts'
+
 export type { FaultKind, RunFault } from './faults.ts'
 export { findTerraform, type Tool } from './find-terraform.ts'
 export { createLocalEngine, type LocalEngineOptions } from './local/local-engine.ts'
 export type { PlanCounts } from './messages.ts'
 export * from './names.ts'
-export type { Applied, BundleRef, PastRun, Run, RunPhase, RunRecord, SavedState, Suspect, Verb } from './record/record.ts'
+export type { Owner } from './owner.ts'
+export * from './port.ts'
+export type {
+  Applied,
+  BundleRef,
+  PastRun,
+  Run,
+  RunPhase,
+  RunRecord,
+  SavedState,
+  Suspect,
+  Verb,
+} from './record/record.ts'
 export { isOpen } from './record/record.ts'
 export { readLog, readRecord } from './record/record-store.ts'
 export { folderOf } from './runner/folder.ts'
-export { runOnce, type RunEnd, type RunnerWorld } from './runner/run.ts'
+export { type RunEnd, type RunnerWorld, runOnce } from './runner/run.ts'
 export { Tail } from './runner/tail.ts'
 export { readState, type StateInfo } from './state/state-file.ts'
 export { type BackupRef, loadBackup, loadState } from './state/state-store.ts'

@@ -102,7 +102,9 @@ function obstacleOf(lease: Lease, runId: string): LockAnswer | undefined {
 
 function foreign(lease: Lease, id: string): LockAnswer {
   const info = parseJson(lease.metadata.annotations?.[LOCK_INFO_ANNOTATION])
-  const who = [info['Who'], info['Operation'], info['Created']].filter((part) => typeof part === 'string' && part !== '')
+  const who = [info['Who'], info['Operation'], info['Created']].filter(
+    (part) => typeof part === 'string' && part !== '',
+  )
   const { namespace, name } = lease.metadata
   return {
     is: 'foreign',
@@ -127,7 +129,11 @@ function toLease(request: LockRequest, clock: Clock): Lease {
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { ...kept, labels: { ...kept.labels, ...backendLabels(suffix) }, annotations: annotationsOf(request, clock) },
+    metadata: {
+      ...kept,
+      labels: { ...kept.labels, ...backendLabels(suffix) },
+      annotations: annotationsOf(request, clock),
+    },
     spec: specOf(request, clock),
   }
 }
@@ -139,7 +145,10 @@ function taken(lease: Lease, request: LockRequest, clock: Clock): Lease {
     metadata: {
       ...lease.metadata,
       annotations: { ...annotations, ...annotationsOf(request, clock) },
-      finalizers: finalizers.includes(KEEP_FINALIZER) || lease.metadata.deletionTimestamp ? finalizers : [...finalizers, KEEP_FINALIZER],
+      finalizers:
+        finalizers.includes(KEEP_FINALIZER) || lease.metadata.deletionTimestamp
+          ? finalizers
+          : [...finalizers, KEEP_FINALIZER],
     },
     spec: { ...lease.spec, ...specOf(request, clock), leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + 1 },
   }
@@ -175,11 +184,18 @@ function lockOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): 
     async renew() {
       const lease = await isOurs()
       if (!lease) {
-        throw new CaptError('CAPT_LOCK_LOST', `somebody took the lock ${key.namespace}/${key.name} while a run held it`, {
-          hint: 'a person may have forced it; let this run end before anything else is started',
-        })
+        throw new CaptError(
+          'CAPT_LOCK_LOST',
+          `somebody took the lock ${key.namespace}/${key.name} while a run held it`,
+          {
+            hint: 'a person may have forced it; let this run end before anything else is started',
+          },
+        )
       }
-      const body = { metadata: { resourceVersion: lease.metadata.resourceVersion }, spec: { renewTime: toMicroTime(clock.now()) } }
+      const body = {
+        metadata: { resourceVersion: lease.metadata.resourceVersion },
+        spec: { renewTime: toMicroTime(clock.now()) },
+      }
       await objects.patch(LeaseKind, key, { type: 'merge', body })
     },
     async release() {

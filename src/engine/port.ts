@@ -1,11 +1,11 @@
 // What controllers may ask of an engine, whichever runs Terraform: start, observe, cancel, forget. A run is a record, not a
 // process: `observe` tells the truth after any restart, and the end of a run wakes its object.
 import type { Key } from '#api'
+import { backoffSeconds as backoffOf, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
 import type { RunRecord, Verb } from './record/record.ts'
-import { render, sourcesOf, workspaceNameOf as nameOf } from './render/render.ts'
+import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
 import { allows, credentialsFingerprint as fingerprintOf, readSource as sourceOf } from './runner/credentials.ts'
-import { backoffSeconds as backoffOf, needsPerson as isForPeople } from './faults.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export interface StartRequest {
@@ -32,6 +32,8 @@ export interface WorkspaceView {
   /** Undefined when nothing was ever started. */
   readonly record: RunRecord | undefined
   readonly activity: Activity
+  /** The run was asked to stop. */
+  readonly cancelling: boolean
 }
 
 export interface ForgetOptions {

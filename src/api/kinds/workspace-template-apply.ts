@@ -171,6 +171,10 @@ export const WorkspaceTemplateApply = defineKind({
       phase: s.string({ enum: APPLY_PHASES, about: 'Where this object is, in one word.' }),
       observedHash: s.string({ about: 'Hash of the inputs as they are now.' }),
       appliedHash: s.string({ about: 'Hash of the inputs that were last applied.' }),
+      templateGeneration: s.integer({
+        format: 'int64',
+        about: 'Generation of the WorkspaceTemplate that was last applied.',
+      }),
       run,
       plan,
       outputs: s.freeObject({

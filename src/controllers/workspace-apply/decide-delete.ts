@@ -1,10 +1,10 @@
 // Deletion always ends: what was never made needs no destroy, what cannot be destroyed says what to do and is tried again,
 // and what is to be kept is let go.
-import { APPLY_FINALIZER, blocksMove, isDeletedForMove } from '#api'
+import { APPLY_FINALIZER, isDeletedForMove } from '#api'
 import type { RunRecord } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
-import { type Action, unreachable } from './decide.ts'
+import { type Action, unreachable } from './actions.ts'
 import type { Observed } from './observe.ts'
 
 const CREDENTIALS_SECONDS = 30
@@ -24,17 +24,20 @@ export function decideDelete(seen: Observed): Decision<Action> {
   if (isNothingLeft(record) && activity === 'idle') return gone(false)
   if (dependents.length > 0) return waiting('DependentsExist', `Waiting until ${dependents.join(', ')} is gone`)
   if (apply.spec.suspend) {
-    return activity === 'lost' ? act({ do: 'abandon-run' }) : waiting('Suspended', 'spec.suspend is set: nothing is destroyed')
+    return activity === 'lost'
+      ? act({ do: 'abandon-run' })
+      : waiting('Suspended', 'spec.suspend is set: nothing is destroyed')
   }
   return decideDestroy(seen)
 }
 
-const gone = (keepState: boolean): Decision<Action> => act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
+const gone = (keepState: boolean): Decision<Action> =>
+  act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
 
 /** An apply that is on is stopped first; a destroy that is on may finish. */
 function decideRunningDelete({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
-  if (run?.verb === 'apply' && !apply.spec.retainWorkspaceOnDelete && apply.status?.run?.cancelling !== run.id) {
+  if (run?.verb === 'apply' && !apply.spec.retainWorkspaceOnDelete && !view.cancelling) {
     return act({ do: 'cancel-run', runId: run.id })
   }
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'destroy'} is ending`)
@@ -68,11 +71,17 @@ function decideDestroy(seen: Observed): Decision<Action> {
       return stalled('CredentialsRejected', said, fault.hint, Math.min(dueInSeconds, CREDENTIALS_SECONDS))
     case 'user':
     case 'deadline':
-      return stalled('DestroyFailed', said, `${fault.hint}; to leave it there: set spec.retainWorkspaceOnDelete`, dueInSeconds)
+      return stalled(
+        'DestroyFailed',
+        said,
+        `${fault.hint}; to leave it there: set spec.retainWorkspaceOnDelete`,
+        dueInSeconds,
+      )
     default:
-      return waiting('RetryScheduled', `Attempt ${run?.attempt} to destroy failed and is tried again: ${said}`, dueInSeconds)
+      return waiting(
+        'RetryScheduled',
+        `Attempt ${run?.attempt} to destroy failed and is tried again: ${said}`,
+        dueInSeconds,
+      )
   }
 }
-
-/** For tests of the decision: whether an object still holds a move back. */
-export const holdsMove = blocksMove

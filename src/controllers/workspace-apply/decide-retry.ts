@@ -1,7 +1,7 @@
 // After a failure: whether another attempt can help, and when. What a person must mend is not tried again on its own.
 import type { RunFault } from '#engine'
 import { type Decision, stalled, waiting } from '#runtime'
-import type { Action } from './decide.ts'
+import type { Action } from './actions.ts'
 import type { Observed } from './observe.ts'
 
 /** Credentials are looked at this often: their Secrets are not watched. */
@@ -25,7 +25,11 @@ export function decideRetry(seen: Observed, fault: RunFault, start: Decision<Act
     default:
   }
   if (attempt > apply.spec.retry.limit) {
-    return stalled('RetriesExhausted', `Attempt ${attempt} failed: ${said}`, `${fault.hint}; capt retry ${apply.metadata.name} starts again`)
+    return stalled(
+      'RetriesExhausted',
+      `Attempt ${attempt} failed: ${said}`,
+      `${fault.hint}; capt retry ${apply.metadata.name} starts again`,
+    )
   }
   if (dueInSeconds <= 0) return start
   return waiting('RetryScheduled', `Attempt ${attempt} failed and is tried again: ${said}`, dueInSeconds)

@@ -3,21 +3,15 @@ import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateA
 import type { Workspace } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
+import { type Action, unreachable } from './actions.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideRetry } from './decide-retry.ts'
 import { isApplied, type Observed } from './observe.ts'
 
-export type Action =
-  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' | 'abandon-run' }
-  | { readonly do: 'start-run'; readonly verb: 'apply' | 'destroy'; readonly hash: string; readonly workspace?: Workspace }
-  | { readonly do: 'cancel-run'; readonly runId: string }
-  | { readonly do: 'forget'; readonly keepState: boolean }
-
 /** A run whose runner died this often in a row is not taken up again; it counts as a failed attempt. */
-export const MAX_RESUMED = 3
+const MAX_RESUMED = 3
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
-const UNREACHABLE_SECONDS = 60
 
 export function decide(seen: Observed): Decision<Action> {
   const { apply, view } = seen
@@ -35,10 +29,10 @@ function isWorthResuming({ apply, view }: Observed): boolean {
   return !apply.spec.suspend && (view.record?.run?.resumed ?? 0) < MAX_RESUMED
 }
 
-export function decideRunning({ apply, view }: Observed): Decision<Action> {
+function decideRunning({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
   const cancelled = apply.metadata.annotations?.[CANCEL_ANNOTATION]
-  if (run && cancelled === run.id && run.phase !== 'Save' && apply.status?.run?.cancelling !== run.id) {
+  if (run && cancelled === run.id && run.phase !== 'Save' && !view.cancelling) {
     return act({ do: 'cancel-run', runId: run.id })
   }
   if (run?.phase === 'Queued') return waiting('RunQueued', 'Waiting for other runs to end')
@@ -46,29 +40,28 @@ export function decideRunning({ apply, view }: Observed): Decision<Action> {
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'apply'} is running${attempt}`)
 }
 
-export function unreachable({ view }: Observed): Decision<Action> {
-  const run = view.record?.run
-  const who = run?.runner ?? run?.holder
-  return stalled(
-    'RunnerUnreachable',
-    `The ${run?.verb} on ${who?.host} is silent and cannot be proven dead from here`,
-    `make sure that process ${who?.pid} on ${who?.host} has ended, then start capt there once, or let it reach the API server`,
-    UNREACHABLE_SECONDS,
-  )
-}
-
 /** Everything that must be there before Terraform is given anything. */
 function decideInputs(seen: Observed): Decision<Action> {
   const { apply, template, rendering, cycle, unready, missingSecrets } = seen
   const name = apply.spec.templateRef.name
   if (seen.forbidden !== undefined) {
-    return stalled('ReferenceForbidden', seen.forbidden, 'ask its owner for the annotation capt.appthrust.com/allow-namespaces', SOURCE_SECONDS)
+    return stalled(
+      'ReferenceForbidden',
+      seen.forbidden,
+      'ask its owner for the annotation capt.appthrust.com/allow-namespaces',
+      SOURCE_SECONDS,
+    )
   }
   if (!template) return waiting('TemplateMissing', `There is no WorkspaceTemplate ${name}`)
   if (cycle) {
-    return stalled('DependencyCycle', `These wait for each other: ${cycle.join(' → ')}`, 'take one of them out of spec.waitForWorkspaces')
+    return stalled(
+      'DependencyCycle',
+      `These wait for each other: ${cycle.join(' → ')}`,
+      'take one of them out of spec.waitForWorkspaces',
+    )
   }
-  if (missingSecrets.length > 0) return waiting('SecretsMissing', `Waiting for Secret ${missingSecrets.join(', ')}`, SECRET_SECONDS)
+  if (missingSecrets.length > 0)
+    return waiting('SecretsMissing', `Waiting for Secret ${missingSecrets.join(', ')}`, SECRET_SECONDS)
   if (unready.length > 0) return waiting('DependencyNotReady', `Waiting for ${unready.join(', ')}`)
   if (!rendering) return waiting('TemplateMissing', `WorkspaceTemplate ${name} was not read yet`)
   if (!rendering.ok) {
@@ -88,10 +81,16 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked
   if (isRetry && run.fault) return decideRetry(seen, run.fault, start)
   if (!isRetry && !isAsked && turn.is === 'stopped') {
-    return waiting('RolloutStopped', `A change of WorkspaceTemplate ${apply.spec.templateRef.name} is held back by its annotation`)
+    return waiting(
+      'RolloutStopped',
+      `A change of WorkspaceTemplate ${apply.spec.templateRef.name} is held back by its annotation`,
+    )
   }
   if (!isRetry && !isAsked && turn.is === 'later') {
-    return waiting('WaitingForTurn', `Other applies take the change of WorkspaceTemplate ${apply.spec.templateRef.name} first`)
+    return waiting(
+      'WaitingForTurn',
+      `Other applies take the change of WorkspaceTemplate ${apply.spec.templateRef.name} first`,
+    )
   }
   return start
 }

@@ -18,9 +18,9 @@ import {
   type FaultKind,
   type Owner,
   type Rendering,
+  type RunRecord,
   readSource,
   renderWorkspace,
-  type RunRecord,
   type WorkspaceView,
   workspaceSources,
 } from '#engine'
@@ -150,7 +150,11 @@ async function missingSecretsOf(objects: World['objects'], apply: WorkspaceTempl
   return missing.sort()
 }
 
-function dueIn(record: RunRecord | undefined, nowMs: number, backoff: (kind: FaultKind, attempt: number) => number): number {
+function dueIn(
+  record: RunRecord | undefined,
+  nowMs: number,
+  backoff: (kind: FaultKind, attempt: number) => number,
+): number {
   const run = record?.run
   if (!run?.fault || run.finishedAt === undefined) return 0
   const dueMs = Date.parse(run.finishedAt) + backoff(run.fault.kind, run.attempt) * 1000
@@ -170,7 +174,9 @@ async function areCredentialsChanged(
     return { namespace, name }
   })
   const own = apply.spec.credentialsRef
-  const isNew = own && !refs.some(({ namespace, name }) => name === own.name && namespace === (own.namespace ?? apply.metadata.namespace))
+  const isNew =
+    own &&
+    !refs.some(({ namespace, name }) => name === own.name && namespace === (own.namespace ?? apply.metadata.namespace))
   if (isNew) return true
   return (await credentialsFingerprint(objects, refs)) !== run.credentials
 }

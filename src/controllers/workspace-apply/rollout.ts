@@ -9,7 +9,10 @@ export const ROLLOUT_ANNOTATION = 'capt.appthrust.com/rollout'
 /** Applies that take a change at the same time. */
 export const AT_ONCE = 3
 
-export type Turn = { readonly is: 'now' } | { readonly is: 'stopped' } | { readonly is: 'later'; readonly ahead: number }
+export type Turn =
+  | { readonly is: 'now' }
+  | { readonly is: 'stopped' }
+  | { readonly is: 'later'; readonly ahead: number }
 
 /** Applied at least once, with an earlier generation of the template than the one that is there now. */
 export function isBehind(apply: WorkspaceTemplateApply, template: WorkspaceTemplate): boolean {

@@ -16,7 +16,7 @@ import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
-import { folderPath, readFact, type RunRequest, writeFact } from '../runner/folder.ts'
+import { folderPath, type RunRequest, readFact, writeFact } from '../runner/folder.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
@@ -90,10 +90,12 @@ class LocalEngine implements Engine {
   async observe(key: ObjectKey): Promise<WorkspaceView> {
     const id = idOf(key)
     const record = this.#known.get(id) ?? (await this.#refresh(key))?.record
-    if (!record || !isOpen(record.run)) return { record, activity: 'idle' }
-    if (this.#watcher.isWatching(id)) return { record, activity: 'running' }
-    const activity = await this.#activityOf(key, record.run)
-    return { record: this.#known.get(id) ?? record, activity }
+    if (!record || !isOpen(record.run)) return { record, activity: 'idle', cancelling: false }
+    const { run } = record
+    const cancelling = readFact({ path: run.folder }, 'cancel')?.runId === run.id
+    if (this.#watcher.isWatching(id)) return { record, activity: 'running', cancelling }
+    const activity = await this.#activityOf(key, run)
+    return { record: this.#known.get(id) ?? record, activity, cancelling }
   }
 
   async start(request: StartRequest): Promise<void> {

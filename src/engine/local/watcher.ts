@@ -61,7 +61,10 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
     onEnd(one.key, one.runId)
   }
   const echo = (one: Watched, last = false) => {
-    one.echo?.read((line) => log.info('Terraform', { WorkspaceTemplateApply: idOf(one.key), line: line.slice(9) }), last)
+    one.echo?.read(
+      (line) => log.info('Terraform', { WorkspaceTemplateApply: idOf(one.key), line: line.slice(9) }),
+      last,
+    )
   }
   const look = (one: Watched) => {
     echo(one)

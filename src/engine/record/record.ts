@@ -34,7 +34,9 @@ export interface Run {
   readonly fault?: RunFault
   /** Value of the retry annotation that asked for this run. */
   readonly retryToken?: string
-  /** Changes when a Secret with credentials does; tells whether another attempt may fare better. */
+  /** Secrets that the credentials were read from, `namespace/name`. */
+  readonly credentialRefs?: readonly string[]
+  /** Changes when one of them does; tells whether another attempt may fare better. */
   readonly credentials?: string
 }
 
@@ -136,7 +138,11 @@ export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: stri
     finishedAt,
     ...(fault ? { message: fault.message } : {}),
   }
-  return { ...record, run: closed, history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY) }
+  return {
+    ...record,
+    run: closed,
+    history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY),
+  }
 }
 
 /** Adds without repeating an address. */

@@ -161,8 +161,7 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
   const closeBody = () => {
     if (attribute) endAttribute()
     const body = bodies.pop()
-    if (body && bodies.length === 0)
-      blocks.push({ type: body.name, labels: body.labels, attributes: body.attributes })
+    if (body && bodies.length === 0) blocks.push({ type: body.name, labels: body.labels, attributes: body.attributes })
     words = []
     at++
   }

@@ -136,7 +136,12 @@ interface Keyed {
 function toSourceRef({ configMapKeyRef, secretKeyRef }: Keyed, namespace: string): SourceRef | undefined {
   const ref = secretKeyRef ?? configMapKeyRef
   if (!ref) return undefined
-  return { kind: secretKeyRef ? 'Secret' : 'ConfigMap', namespace: ref.namespace ?? namespace, name: ref.name, key: ref.key }
+  return {
+    kind: secretKeyRef ? 'Secret' : 'ConfigMap',
+    namespace: ref.namespace ?? namespace,
+    name: ref.name,
+    key: ref.key,
+  }
 }
 
 /** Variables are inputs and are frozen with the run; any other value from a Secret counts as a credential. */

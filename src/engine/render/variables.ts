@@ -50,7 +50,9 @@ export function assembleVariables(
   declared: ReadonlyMap<string, Declared>,
 ): Readonly<Record<string, Json>> {
   const offered = Object.entries(variables.offered).filter(([name]) => declared.has(name))
-  const texts = Object.entries(variables.texts).map(([name, text]) => [name, readText(text, declared.get(name))] as const)
+  const texts = Object.entries(variables.texts).map(
+    ([name, text]) => [name, readText(text, declared.get(name))] as const,
+  )
   return { ...Object.fromEntries(offered), ...variables.given, ...Object.fromEntries(texts), ...variables.exact }
 }
 

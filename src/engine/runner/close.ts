@@ -4,8 +4,7 @@ import { type Clock, toTimestamp } from '#lib'
 import type { RunFault } from '../faults.ts'
 import type { PlanCounts } from '../messages.ts'
 import { isPassing } from '../patient.ts'
-import { addSuspects, closeRun, type RunRecord, type Suspect } from '../record/record.ts'
-import type { Credentials } from './credentials.ts'
+import { addSuspects, closeRun, type Run, type RunRecord, type Suspect } from '../record/record.ts'
 import { toRunFault } from './failure.ts'
 import type { RunRequest } from './folder.ts'
 import { type Outputs, publicOutputs, writeConnectionSecret } from './outputs.ts'
@@ -20,7 +19,7 @@ export interface Closing {
   readonly keeper: RecordKeeper
   readonly layout: Layout | undefined
   readonly state: WorkspaceState | undefined
-  readonly credentials: Credentials | undefined
+  readonly credentials: Pick<Run, 'credentials' | 'credentialRefs'>
   readonly plan: PlanCounts | undefined
   readonly suspects: readonly Suspect[]
   readonly outputs: Outputs
@@ -47,7 +46,7 @@ export async function closeRecord(closing: Closing): Promise<void> {
       run: {
         ...closed.run!,
         ...(plan ? { plan } : {}),
-        ...(credentials ? { credentials: credentials.fingerprint } : {}),
+        ...credentials,
       },
     }
   }, log)

@@ -2,7 +2,14 @@
 // files that are gone when it ends. They are never frozen, logged or put into argv.
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALLOW_NAMESPACES_ANNOTATION, type AnyObject, type ConfigMap, ConfigMapKind, type Secret, SecretKind } from '#api'
+import {
+  ALLOW_NAMESPACES_ANNOTATION,
+  type AnyObject,
+  type ConfigMap,
+  ConfigMapKind,
+  type Secret,
+  SecretKind,
+} from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, hashOf } from '#lib'
 import { KEEP_FINALIZER } from '../names.ts'
@@ -40,10 +47,10 @@ export async function readCredentials(
   const env: Record<string, string> = {}
   const files: Record<string, string> = {}
   const secrets: string[] = []
-  const versions: string[] = []
+  const versions = new Set<string>()
   const kept: ObjectKey[] = []
   const use = (secret: Secret) => {
-    versions.push(`${secret.metadata.namespace}/${secret.metadata.name}@${secret.metadata.resourceVersion}`)
+    versions.add(`${secret.metadata.namespace}/${secret.metadata.name}@${secret.metadata.resourceVersion}`)
     if (secret.metadata.namespace === namespace) kept.push({ namespace, name: secret.metadata.name })
   }
 
@@ -69,17 +76,22 @@ export async function readCredentials(
     env[name] = Buffer.from(encoded, 'base64').toString('utf8')
     secrets.push(env[name]!)
   }
-  return { env, files, secrets, fingerprint: hashOf([...new Set(versions)].sort()), kept: unique(kept) }
+  return { env, files, secrets, fingerprint: hashOf([...versions].sort()), kept: unique(kept) }
 }
 
-/** The fingerprint alone: tells whether credentials changed since a run failed with them. Missing ones count as changed. */
-export async function credentialsFingerprint(objects: Objects, needs: Needs): Promise<string> {
+/** Every Secret that credentials come from. */
+export function credentialRefs({ credentials, secretEnv }: Needs): readonly ObjectKey[] {
+  return unique([...credentials, ...secretEnv.map(({ ref: { namespace, name } }) => ({ namespace, name }))])
+}
+
+/** Changes when one of the Secrets does, also when it comes or goes. */
+export async function credentialsFingerprint(objects: Objects, refs: readonly ObjectKey[]): Promise<string> {
   const versions: string[] = []
-  for (const { namespace, name } of [...needs.credentials, ...needs.secretEnv.map(({ ref }) => ref)]) {
+  for (const { namespace, name } of refs) {
     const secret = await objects.get<Secret>(SecretKind, { namespace, name })
     versions.push(`${namespace}/${name}@${secret?.metadata.resourceVersion}`)
   }
-  return hashOf([...new Set(versions)].sort())
+  return hashOf(versions.sort())
 }
 
 /** One key of a ConfigMap or Secret; undefined when it is not there. Another namespace must allow it. */
@@ -94,7 +106,9 @@ export async function readSource(objects: Objects, namespace: string, ref: Sourc
   const configMap = await objects.get<ConfigMap>(ConfigMapKind, key)
   if (configMap) assertAllowed(configMap, namespace)
   const binary = configMap?.binaryData?.[ref.key]
-  return configMap?.data?.[ref.key] ?? (binary === undefined ? undefined : Buffer.from(binary, 'base64').toString('utf8'))
+  return (
+    configMap?.data?.[ref.key] ?? (binary === undefined ? undefined : Buffer.from(binary, 'base64').toString('utf8'))
+  )
 }
 
 async function readSecret(objects: Objects, namespace: string, ref: ObjectKey): Promise<Secret> {
@@ -120,9 +134,13 @@ export function allows(object: AnyObject, namespace: string): boolean {
 function assertAllowed(object: AnyObject, namespace: string): void {
   if (allows(object, namespace)) return
   const { namespace: own, name } = object.metadata
-  throw new CaptError('CAPT_REFERENCE_FORBIDDEN', `${object.kind} ${own}/${name} does not allow references from namespace ${namespace}`, {
-    hint: `annotate it with ${ALLOW_NAMESPACES_ANNOTATION}=${namespace}`,
-  })
+  throw new CaptError(
+    'CAPT_REFERENCE_FORBIDDEN',
+    `${object.kind} ${own}/${name} does not allow references from namespace ${namespace}`,
+    {
+      hint: `annotate it with ${ALLOW_NAMESPACES_ANNOTATION}=${namespace}`,
+    },
+  )
 }
 
 /** Our finalizer keeps the credentials while a namespace is being deleted: the destroy needs them. */

@@ -1,8 +1,8 @@
 // Why a run ended, as an error on its way up to the record.
 import { readFileSync } from 'node:fs'
+import { isKubeError } from '#kube'
 import { CaptError, isCaptError, messageOf } from '#lib'
 import type { FaultKind, RunFault } from '../faults.ts'
-import { isKubeError } from '#kube'
 
 export class RunFailure extends CaptError {
   readonly kind: FaultKind
@@ -34,7 +34,12 @@ export function toRunFault(error: unknown): RunFault {
   }
   if ((error as NodeJS.ErrnoException | null)?.code === 'ENOSPC') return diskFull()
   if (isKubeError(error)) {
-    return { kind: 'network', code: error.code, message: error.message, hint: error.hint ?? 'the next attempt tries again' }
+    return {
+      kind: 'network',
+      code: error.code,
+      message: error.message,
+      hint: error.hint ?? 'the next attempt tries again',
+    }
   }
   if (isCaptError(error)) {
     const { code, message, hint = '' } = error

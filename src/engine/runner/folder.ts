@@ -2,11 +2,11 @@
 // managers look at is written beside and then moved into place, so nobody sees half a file.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { RunRecord, Verb } from '../record/record.ts'
 import type { Tool } from '../find-terraform.ts'
 import { suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { ProcessIdentity } from '../processes.ts'
+import type { RunRecord, Verb } from '../record/record.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 
 export interface RunRequest {

@@ -39,7 +39,7 @@ export async function freeze(freezing: Freezing): Promise<void> {
     ...(state.saved ? { state: state.saved } : {}),
     backups,
     kept: [...new Set([...record.kept, ...kept])],
-    run: { ...record.run!, phase: 'Apply', plan, credentials: credentials.fingerprint },
+    run: { ...record.run!, phase: 'Apply', plan },
   }))
   // Only now does nothing refer to the old ones.
   if (before.bundle && bundle && before.bundle.id !== bundle.id) {

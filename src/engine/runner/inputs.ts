@@ -6,7 +6,7 @@ import { CaptError, messageOf } from '#lib'
 import { type Bundle, loadBundle } from '../bundle.ts'
 import type { RunRecord } from '../record/record.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
-import { type Folder, readFact, type RunRequest, writeFact } from './folder.ts'
+import { type Folder, type RunRequest, readFact, writeFact } from './folder.ts'
 import type { Layout } from './prepare.ts'
 
 export interface Inputs {
@@ -33,9 +33,13 @@ export async function findInputs(
     }
   }
   if (workspace) return { workspace }
-  throw new CaptError('CAPT_INPUTS_GONE', 'there is state to destroy, but neither frozen inputs nor a template to do it with', {
-    hint: 'bring the WorkspaceTemplate back, or set spec.retainWorkspaceOnDelete to let the infrastructure stay',
-  })
+  throw new CaptError(
+    'CAPT_INPUTS_GONE',
+    'there is state to destroy, but neither frozen inputs nor a template to do it with',
+    {
+      hint: 'bring the WorkspaceTemplate back, or set spec.retainWorkspaceOnDelete to let the infrastructure stay',
+    },
+  )
 }
 
 /** References are taken as they are now: a person may have corrected them to let the destroy go through. */
@@ -70,7 +74,8 @@ export function settleOwner(folder: Folder, workspaceId: string): void {
     const aside = `${folder.work}.${owner.workspaceId}`
     rmSync(aside, { recursive: true, force: true })
     if (existsSync(folder.work)) renameSync(folder.work, aside)
-    for (const path of [folder.stateCopy, folder.stateAside, folder.messages, folder.errors]) rmSync(path, { force: true })
+    for (const path of [folder.stateCopy, folder.stateAside, folder.messages, folder.errors])
+      rmSync(path, { force: true })
   }
   writeFact(folder, 'owner', { workspaceId })
 }

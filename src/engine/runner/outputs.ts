@@ -48,13 +48,20 @@ export function connectionData(outputs: Outputs): Readonly<Record<string, string
     throw new CaptError(
       'CAPT_OUTPUTS_TOO_LARGE',
       `the outputs take ${(size / 1024 / 1024).toFixed(1)} MiB, a Secret holds 1 MiB; the largest is ${largest?.[0]}`,
-      { hint: 'leave large outputs out of the module: everything was applied, only the connection Secret was not written' },
+      {
+        hint: 'leave large outputs out of the module: everything was applied, only the connection Secret was not written',
+      },
     )
   }
   return Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text).toString('base64')]))
 }
 
-export async function writeConnectionSecret(objects: Objects, owner: Owner, target: ObjectKey, outputs: Outputs): Promise<void> {
+export async function writeConnectionSecret(
+  objects: Objects,
+  owner: Owner,
+  target: ObjectKey,
+  outputs: Outputs,
+): Promise<void> {
   const data = connectionData(outputs)
   const isNear = target.namespace === owner.namespace
   if (!isNear) await assertWritable(objects, owner, target)
@@ -84,6 +91,8 @@ async function assertWritable(objects: Objects, owner: Owner, target: ObjectKey)
   throw new CaptError(
     'CAPT_REFERENCE_FORBIDDEN',
     `namespace ${target.namespace} has not allowed ${owner.namespace} to write the Secret ${target.name}`,
-    { hint: `create an empty Secret ${target.name} there, annotated with ${ALLOW_NAMESPACES_ANNOTATION}=${owner.namespace}` },
+    {
+      hint: `create an empty Secret ${target.name} there, annotated with ${ALLOW_NAMESPACES_ANNOTATION}=${owner.namespace}`,
+    },
   )
 }

@@ -162,8 +162,8 @@ function rootTexts(root: string): Readonly<Record<string, string>> {
 function overrideLocalBackend(root: string, texts: Readonly<Record<string, string>>): void {
   const isLocal = Object.values(texts).some((text) => /\bbackend["\s:{]+"?local"?/.test(text))
   const path = join(root, OVERRIDE_FILE)
-  if (!isLocal) return rmSync(path, { force: true })
-  writeFileSync(path, canonicalJson({ terraform: { backend: { local: { path: STATE_FILE } } } }), { mode: 0o600 })
+  if (!isLocal) rmSync(path, { force: true })
+  else writeFileSync(path, canonicalJson({ terraform: { backend: { local: { path: STATE_FILE } } } }), { mode: 0o600 })
 }
 
 function writeVariables(

@@ -1,9 +1,9 @@
 // The runner's hand on the run record: claims it, changes it, and tells the manager on the same machine by a file.
 import type { Objects } from '#kube'
+import { CaptError } from '#lib'
+import { livenessOf, type ProcessIdentity } from '../processes.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
 import { type RecordChange, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
-import { livenessOf, type ProcessIdentity } from '../processes.ts'
-import { CaptError } from '#lib'
 import { type Folder, type RunRequest, writeFact } from './folder.ts'
 
 const REPORT_MS = 250
@@ -23,7 +23,12 @@ export class RecordKeeper {
   }
 
   /** Undefined when this run is not ours to do: another runner has it, or it is over. */
-  static async claim(objects: Objects, request: RunRequest, folder: Folder, me: ProcessIdentity): Promise<RecordKeeper | undefined> {
+  static async claim(
+    objects: Objects,
+    request: RunRequest,
+    folder: Folder,
+    me: ProcessIdentity,
+  ): Promise<RecordKeeper | undefined> {
     for (;;) {
       const seen = await readRecord(objects, request.owner)
       const run = seen?.record.run

@@ -6,17 +6,28 @@ import { CaptError, type Clock, type Log, messageOf } from '#lib'
 import { acquireLock, type Lock, RENEW_MS } from '../lock.ts'
 import { patientObjects } from '../patient.ts'
 import { ownIdentity } from '../processes.ts'
-import type { Suspect } from '../record/record.ts'
+import type { Run, Suspect } from '../record/record.ts'
 import { createRedactor, type Redactor } from '../secrets.ts'
+import type { ObjectKey } from '../workspace.ts'
 import { closeRecord } from './close.ts'
-import { type Credentials, readCredentials } from './credentials.ts'
+import { type Credentials, credentialRefs, credentialsFingerprint, readCredentials } from './credentials.ts'
 import { freeBytes, guardDisk, NEEDED_BYTES } from './disk.ts'
 import { terraformEnvironment } from './environment.ts'
 import { diskFull, RunFailure, toRunFault } from './failure.ts'
-import { type Folder, folderOf, readFact, removeFact, type RunRequest } from './folder.ts'
+import { type Folder, folderOf, type RunRequest, readFact, removeFact } from './folder.ts'
 import { freeze } from './freeze.ts'
 import { findInputs, type Inputs, restoreLockFile, settleOwner } from './inputs.ts'
-import { clearForFetch, type Layout, layOut, layOutFrozen, markFetched, needsFetch, remoteBackend, rootOf, wipeCredentials } from './prepare.ts'
+import {
+  clearForFetch,
+  type Layout,
+  layOut,
+  layOutFrozen,
+  markFetched,
+  needsFetch,
+  remoteBackend,
+  rootOf,
+  wipeCredentials,
+} from './prepare.ts'
 import { cliConfigFile, sharePackages } from './providers.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { RunLog } from './run-log.ts'
@@ -72,6 +83,7 @@ class Runner {
   #credentials: Credentials | undefined
   #terraform: TerraformRun | undefined
   #suspects: readonly Suspect[] = []
+  #refs: readonly ObjectKey[] = []
 
   constructor(folder: Folder, request: RunRequest, keeper: RecordKeeper, world: RunnerWorld) {
     this.#folder = folder
@@ -170,6 +182,7 @@ class Runner {
       return
     }
     const inputs = await findInputs(objects, this.#request, record, (text) => this.#say(text))
+    this.#refs = credentialRefs(inputs.workspace)
     this.#credentials = await readCredentials(objects, owner.namespace, inputs.workspace, this.#folder)
     this.#learnSecrets(this.#credentials.secrets)
     this.#terraform = this.#prepareTerraform(inputs)
@@ -182,7 +195,8 @@ class Runner {
     await this.#terraform.init(layout, inputs.bundle !== undefined)
     sharePackages(layout.root, this.#request.shared)
     this.#tell('Plan')
-    const counts = verb === 'destroy' ? await this.#terraform.planDestroy(layout) : await this.#terraform.plan(layout, verb)
+    const counts =
+      verb === 'destroy' ? await this.#terraform.planDestroy(layout) : await this.#terraform.plan(layout, verb)
     await freeze({
       objects,
       request: this.#request,
@@ -236,7 +250,7 @@ class Runner {
 
   async #close(error?: unknown): Promise<RunEnd> {
     const { clock, objects, log } = this.#world
-    const { folder } = { folder: this.#folder }
+    const folder = this.#folder
     const fault = error === undefined ? undefined : toRunFault(error)
     this.#tell('Save')
     if (fault) this.#say(`Failed: ${fault.message}`)
@@ -253,7 +267,7 @@ class Runner {
         keeper: this.#keeper,
         layout: this.#layout,
         state: this.#state,
-        credentials: this.#credentials,
+        credentials: await this.#credentialFacts(),
         plan: this.#terraform?.progress.counts,
         suspects: this.#suspects,
         outputs: await this.#outputs(fault === undefined),
@@ -267,8 +281,11 @@ class Runner {
       log.error('Closing the run failed', { error: messageOf(failure) })
       return 'unsaved'
     }
-    await this.#lock?.release().catch((failure: unknown) => log.warn('Releasing the lock failed', { error: messageOf(failure) }))
-    for (const path of [folder.messages, folder.errors, folder.plan, folder.vars]) rmSync(path, { recursive: true, force: true })
+    await this.#lock
+      ?.release()
+      .catch((failure: unknown) => log.warn('Releasing the lock failed', { error: messageOf(failure) }))
+    for (const path of [folder.messages, folder.errors, folder.plan, folder.vars])
+      rmSync(path, { recursive: true, force: true })
     removeFact(folder, 'cancel')
     return 'done'
   }
@@ -278,6 +295,14 @@ class Runner {
     const isRemote = this.#layout !== undefined && remoteBackend(this.#layout.root) !== undefined
     if (isRemote && succeeded && this.#terraform) return this.#terraform.outputs(this.#layout!)
     return this.#state?.info?.outputs ?? {}
+  }
+
+  /** What the credentials were, so that a failure for want of them is not repeated with the same ones. */
+  async #credentialFacts(): Promise<Pick<Run, 'credentials' | 'credentialRefs'>> {
+    if (this.#refs.length === 0) return {}
+    const credentials =
+      this.#credentials?.fingerprint ?? (await credentialsFingerprint(this.#world.objects, this.#refs))
+    return { credentials, credentialRefs: this.#refs.map(({ namespace, name }) => `${namespace}/${name}`) }
   }
 
   #learnSecrets(secrets: readonly string[]): void {

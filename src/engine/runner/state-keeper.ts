@@ -81,7 +81,10 @@ export class StateKeeper {
     const info = readState(text)
     if (!info) return
     const savedAt = toTimestamp(this.#options.clock.now())
-    this.#saved = { text, info: { serial: info.serial, lineage: info.lineage, savedAt, resources: info.addresses.length } }
+    this.#saved = {
+      text,
+      info: { serial: info.serial, lineage: info.lineage, savedAt, resources: info.addresses.length },
+    }
   }
 
   /** Everything that is in the file now is saved when this resolves; throws when it cannot be. */

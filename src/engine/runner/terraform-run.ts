@@ -47,7 +47,14 @@ export class TerraformRun {
 
   /** Downloads a Remote module into an empty folder. */
   async fetch(cwd: string, address: string): Promise<void> {
-    await this.#run('init', cwd, ['init', '-json', '-input=false', '-backend=false', '-get=false', `-from-module=${address}`])
+    await this.#run('init', cwd, [
+      'init',
+      '-json',
+      '-input=false',
+      '-backend=false',
+      '-get=false',
+      `-from-module=${address}`,
+    ])
   }
 
   async init(layout: Layout, frozen: boolean): Promise<void> {
@@ -56,7 +63,13 @@ export class TerraformRun {
     const fingerprint = initFingerprint(root, workspace, `${tool.name} ${tool.version}`)
     if (isInitialized(folder, root, fingerprint)) return
     const hasModules = existsSync(join(root, '.terraform', 'modules', 'modules.json'))
-    const args = ['init', '-json', '-input=false', ...(frozen && hasModules ? ['-get=false'] : []), ...workspace.args.init]
+    const args = [
+      'init',
+      '-json',
+      '-input=false',
+      ...(frozen && hasModules ? ['-get=false'] : []),
+      ...workspace.args.init,
+    ]
     await this.#run('init', root, args)
     markInitialized(folder, root, fingerprint)
   }
@@ -68,7 +81,8 @@ export class TerraformRun {
     rmSync(folder.plan, { force: true })
     const base = ['plan', '-json', '-input=false', '-detailed-exitcode', `-out=${folder.plan}`]
     const destroyArgs = workspace.args.destroy.filter((arg) => !/^--?(auto-approve|force)\b/.test(arg))
-    const args = verb === 'destroy' ? [...base, '-destroy', ...varArgs, ...destroyArgs] : [...base, ...varArgs, ...planArgs]
+    const args =
+      verb === 'destroy' ? [...base, '-destroy', ...varArgs, ...destroyArgs] : [...base, ...varArgs, ...planArgs]
     const code = await this.#run('plan', root, args, [0, 2])
     return code === 2 ? this.progress.counts : undefined
   }
@@ -83,7 +97,10 @@ export class TerraformRun {
       this.#options.say(`Planning failed (${error.message}); planning again from the state alone`)
       this.progress.errors.length = 0
       const destroy = [...layout.workspace.args.destroy, '-refresh=false']
-      return this.plan({ ...layout, workspace: { ...layout.workspace, args: { ...layout.workspace.args, destroy } } }, 'destroy')
+      return this.plan(
+        { ...layout, workspace: { ...layout.workspace, args: { ...layout.workspace.args, destroy } } },
+        'destroy',
+      )
     }
   }
 
@@ -113,13 +130,17 @@ export class TerraformRun {
     const oomBefore = oomKills()
     this.#lastWords = ''
     say(`${tool.name} ${args[0]}${args.includes('-destroy') ? ' -destroy' : ''}`)
-    const ended = await runStep(folder, { binary: tool.binary, args, cwd, env, name: stage }, {
-      clock,
-      stop,
-      graceMs,
-      onLine: (line) => this.#take(line),
-      onError: (line) => this.#hear(line),
-    })
+    const ended = await runStep(
+      folder,
+      { binary: tool.binary, args, cwd, env, name: stage },
+      {
+        clock,
+        stop,
+        graceMs,
+        onLine: (line) => this.#take(line),
+        onError: (line) => this.#hear(line),
+      },
+    )
     if (ended.signal !== null) this.#wasKilled = true
     if (stop.aborted && !fine.includes(ended.code ?? -1)) throw this.#options.stopped()
     if (ended.signal !== null) throw new RunFailure(killed(ended.signal, this.#lastWords, oomBefore))

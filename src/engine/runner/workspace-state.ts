@@ -7,7 +7,16 @@ import type { Owner } from '../owner.ts'
 import { isPassing } from '../patient.ts'
 import type { SavedState } from '../record/record.ts'
 import { chooseState, readState, type StateInfo } from '../state/state-file.ts'
-import { type BackupRef, chunksOf, countChunks, deleteBackup, loadState, saveBackup, saveState, verifyState } from '../state/state-store.ts'
+import {
+  type BackupRef,
+  chunksOf,
+  countChunks,
+  deleteBackup,
+  loadState,
+  saveBackup,
+  saveState,
+  verifyState,
+} from '../state/state-store.ts'
 import { type Folder, readText } from './folder.ts'
 import { findState, placeState, stateInFolder } from './prepare.ts'
 import { StateKeeper } from './state-keeper.ts'

@@ -94,9 +94,13 @@ export async function saveState(objects: Objects, owner: Owner, text: string, pr
 export async function verifyState(objects: Objects, key: ObjectKey, text: string): Promise<void> {
   const found = await readChunks(objects, key.namespace, (part) => stateName(suffixOf(key), part))
   if (found.is === 'whole' && sha256(found.text) === sha256(text)) return
-  throw new CaptError('CAPT_STATE_NOT_SAVED', `the state read back from Secret ${stateName(suffixOf(key))} is not what was saved`, {
-    hint: 'somebody else writes to this Secret, or the API server lost a write; the work folder still has the state',
-  })
+  throw new CaptError(
+    'CAPT_STATE_NOT_SAVED',
+    `the state read back from Secret ${stateName(suffixOf(key))} is not what was saved`,
+    {
+      hint: 'somebody else writes to this Secret, or the API server lost a write; the work folder still has the state',
+    },
+  )
 }
 
 /** Takes the saved state away, or lets go of it so that it outlives the apply. */

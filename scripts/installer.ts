@@ -1,0 +1,29 @@
+// Writes the release assets of one version: dist/installer holds them as a release does, dist/repository as a local
+// repository of clusterctl (other versions in it stay). Needs Node alone.
+//   VERSION=1.2.3 [IMAGE=registry/owner/capt] [DIST=folder] node scripts/installer.ts
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { checkVersion, PROVIDERS, releaseFiles } from './release-files.ts'
+
+const { VERSION, IMAGE, DIST } = process.env
+const dist = DIST ? resolve(DIST) : join(import.meta.dirname, '..', 'dist')
+
+try {
+  const version = checkVersion(VERSION)
+  const files = releaseFiles({ version, ...(IMAGE ? { image: IMAGE } : {}) })
+  write(join(dist, 'installer'), files)
+  for (const [provider, isOurs] of Object.entries(PROVIDERS))
+    write(join(dist, 'repository', provider, `v${version}`), new Map([...files].filter(([name]) => isOurs(name))))
+  const where = relative(process.cwd(), dist) || '.'
+  console.log(`Wrote ${files.size} files of v${version} to ${where}/installer and ${where}/repository`)
+} catch (error) {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`)
+  console.error('  hint make build-installer VERSION=1.2.3')
+  process.exitCode = 2
+}
+
+function write(folder: string, files: ReadonlyMap<string, string>): void {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  for (const [name, text] of files) writeFileSync(join(folder, name), text)
+}

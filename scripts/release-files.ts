@@ -1,0 +1,87 @@
+// The text of every release asset for one version, by its name. Reads config/ and templates/, writes nothing.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse as parseVersion, valid } from 'semver'
+import { parse, stringify } from 'yaml'
+import { sha256 } from '#lib'
+import { type Manifest, renderKustomization, withImages } from './kustomize.ts'
+import { clusterClassText, flavourTexts } from './templates.ts'
+
+export interface ReleaseOptions {
+  /** `1.2.3`, without a v. */
+  readonly version: string
+  /** Where the images are, without tag; the runner's is the same with -runner behind it. */
+  readonly image?: string
+}
+
+const IMAGE = 'ghcr.io/appthrust/capt'
+const root = join(import.meta.dirname, '..')
+
+/** Files that each clusterctl provider finds beside its components. */
+export const PROVIDERS = {
+  'infrastructure-capt': (name: string) => /^(infrastructure-components|metadata|cluster-template|clusterclass-)/.test(name),
+  'control-plane-capt': (name: string) => /^(control-plane-components|metadata)/.test(name),
+} as const satisfies Record<string, (name: string) => boolean>
+
+export function checkVersion(text: string | undefined): string {
+  if (text !== undefined && valid(text) === text) return text
+  throw new Error(`VERSION must be a version such as 1.2.3, not ${text ? JSON.stringify(text) : 'empty'}`)
+}
+
+export function releaseFiles({ version, image = IMAGE }: ReleaseOptions): Map<string, string> {
+  const images = ['', '-runner'].map((suffix) => ({
+    name: IMAGE + suffix,
+    newName: image + suffix,
+    newTag: `v${version}`,
+  }))
+  const render = (folder: string) =>
+    renderKustomization(join(root, 'config', folder)).map((manifest) => withImages(manifest, images))
+  const files = new Map<string, string>([
+    ['install.yaml', toText(render('default'), `capt v${version}: every kind and every controller`)],
+    ['install-local-engine.yaml', toText(render('overlays/local-engine'), `capt v${version}, Terraform inside the manager`)],
+    ['install-namespaced.yaml', toText(render('overlays/namespaced'), `capt v${version} for one namespace, without its kinds`)],
+    ['crds.yaml', toText(render('crd'), `The kinds of capt v${version}`)],
+    ['infrastructure-components.yaml', componentsText(render('infrastructure'), `capt v${version}, infrastructure provider`)],
+    ['control-plane-components.yaml', componentsText(render('control-plane'), `capt v${version}, control-plane provider`)],
+    ['metadata.yaml', metadataText(version)],
+    ...flavourTexts(),
+    ['clusterclass-capt.yaml', clusterClassText()],
+  ])
+  files.set('SHA256SUMS', [...files].map(([name, text]) => `${sha256(text)}  ${name}\n`).join(''))
+  return files
+}
+
+function toText(manifests: readonly Manifest[], what: string): string {
+  return `# ${what}.\n${manifests.map((manifest) => `---\n${stringify(manifest, { lineWidth: 0 })}`).join('')}`
+}
+
+/**
+ * clusterctl fills in variables, so its users choose the image and the room it has (Terraform inside the manager needs
+ * both) without editing what they downloaded.
+ */
+function componentsText(manifests: readonly Manifest[], what: string): string {
+  const text = toText(manifests, what)
+  const settings = [
+    [/^( +image: )(\S+)$/m, 'CAPT_IMAGE'],
+    [/^( +limits:\n +cpu: )(\S+)$/m, 'CAPT_CPU_LIMIT'],
+    [/^( +limits:\n.+\n +memory: )(\S+)$/m, 'CAPT_MEMORY_LIMIT'],
+  ] as const
+  return settings.reduce((filled, [place, variable]) => {
+    if (!place.test(filled)) throw new Error(`There is no place for ${variable} in the manager's manifest`)
+    return filled.replace(place, (_match, before: string, value: string) => `${before}\${${variable}:=${value}}`)
+  }, text)
+}
+
+interface Metadata {
+  readonly releaseSeries: readonly { readonly major: number; readonly minor: number; readonly contract: string }[]
+}
+
+/** clusterctl refuses a version whose minor is not listed. A new minor keeps the contract of the last one. */
+function metadataText(version: string): string {
+  const known = parse(readFileSync(join(root, 'config/metadata.yaml'), 'utf8')) as Metadata
+  const { major, minor } = parseVersion(version)!
+  const { releaseSeries } = known
+  const isListed = releaseSeries.some((series) => series.major === major && series.minor === minor)
+  const contract = releaseSeries.at(-1)!.contract
+  return stringify({ ...known, releaseSeries: isListed ? releaseSeries : [...releaseSeries, { major, minor, contract }] })
+}

@@ -1,0 +1,87 @@
+// The controller for WorkspaceTemplateApply: keeps what Terraform made as the template and the variables say.
+import {
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  type KindRef,
+  keyOf,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
+import type { Engine } from '#engine'
+import type { Cache, Projected } from '#kube'
+import type { Controller } from '#runtime'
+import { actOnApply } from './act.ts'
+import type { Action } from './actions.ts'
+import { decide } from './decide.ts'
+import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
+import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
+import { statusOf } from './status.ts'
+
+export interface WorkspaceApplyOptions {
+  readonly engine: Engine
+  /** Cluster in the version that the server serves; absent where there is no Cluster API. */
+  readonly clusterKind?: KindRef
+  /** Seconds before another attempt, for tests in a hurry. */
+  readonly backoff?: ObserveOptions['backoff']
+}
+
+const BY_CLUSTER = 'cluster'
+
+export function workspaceApplyController(
+  options: WorkspaceApplyOptions,
+): Controller<WorkspaceTemplateApply, Observed, Action> {
+  const { engine, clusterKind, backoff } = options
+  const observing: ObserveOptions = { engine, clusterKind, ...(backoff ? { backoff } : {}) }
+  return {
+    name: 'workspacetemplateapply',
+    kind: WorkspaceTemplateApply,
+    wakes: [
+      { kind: WorkspaceTemplate, toKeys: usersOf },
+      { kind: WorkspaceTemplateApply, toKeys: neighboursOf },
+      ...(clusterKind ? [{ kind: clusterKind, toKeys: ofCluster }] : []),
+    ],
+    indexes: [
+      { kind: WorkspaceTemplateApply, name: BY_DEPENDENCY, values: dependencyValues },
+      { kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues },
+      { kind: WorkspaceTemplateApply, name: BY_CLUSTER, values: clusterValues },
+    ],
+    observe: (world, apply) => observeApply(world, apply, observing),
+    decide,
+    act: (world, seen, action) => actOnApply(engine, world, seen, action),
+    status: statusOf,
+  }
+}
+
+function usersOf(changed: Projected<AnyObject>, cache: Cache) {
+  const value = refText(changed.metadata, changed.metadata.namespace)
+  return cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value }).map(keyOf)
+}
+
+/** Those that wait for it, those it waits for (they may be going), and those that wait for their turn after it. */
+function neighboursOf(changed: Projected<AnyObject>, cache: Cache) {
+  const own = refText(changed.metadata, changed.metadata.namespace)
+  const waiting = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own })
+  const going = dependencyValues(changed).flatMap((text) => {
+    const [namespace = '', name = ''] = text.split('/')
+    const other = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
+    return other?.metadata.deletionTimestamp ? [other] : []
+  })
+  const next = templateValues(changed).flatMap((value) =>
+    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value }).filter(isWaitingForTurn),
+  )
+  return [...waiting, ...going, ...next].filter((other) => other.metadata.uid !== changed.metadata.uid).map(keyOf)
+}
+
+function isWaitingForTurn(apply: WorkspaceTemplateApply): boolean {
+  return apply.status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === 'WaitingForTurn') ?? false
+}
+
+function clusterValues(object: AnyObject): readonly string[] {
+  const name = object.metadata.labels?.[CLUSTER_NAME_LABEL]
+  return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`]
+}
+
+function ofCluster(changed: Projected<AnyObject>, cache: Cache) {
+  const value = refText(changed.metadata, changed.metadata.namespace)
+  return cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_CLUSTER, value }).map(keyOf)
+}

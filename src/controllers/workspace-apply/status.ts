@@ -1,0 +1,70 @@
+// What an apply says about itself, from its record: the record outlives every process and every move, the status does not.
+import type { WorkspaceTemplateApply } from '#api'
+import { workspaceNameOf } from '#engine'
+import type { ConditionDraft, Decision, StatusReport } from '#runtime'
+import { deletingCondition, pausedCondition } from '../cluster/life-conditions.ts'
+import type { Action } from './actions.ts'
+import { isApplied, type Observed } from './observe.ts'
+
+type Phase = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['phase']>
+
+export function statusOf(seen: Observed, decision: Decision<Action>): StatusReport {
+  const { apply, view, rendering, template } = seen
+  const { record } = view
+  const run = record?.run
+  const hash = rendering?.ok ? rendering.workspace.hash : undefined
+  const isUpToDate = hash !== undefined && isApplied(record, hash)
+  return {
+    fields: {
+      workspaceName: workspaceNameOf(apply.metadata.name),
+      applied: record?.applied !== undefined,
+      lastAppliedTime: record?.applied?.at,
+      phase: phaseOf(seen, decision),
+      ...(hash === undefined ? {} : { observedHash: hash }),
+      appliedHash: record?.applied?.hash,
+      ...(isUpToDate ? { templateGeneration: template?.metadata.generation } : {}),
+      run: run && {
+        id: run.id,
+        verb: run.verb,
+        phase: run.phase,
+        attempt: run.attempt,
+        startedAt: run.startedAt,
+        finishedAt: run.finishedAt,
+        progress: run.progress,
+        address: run.address,
+      },
+      plan: run?.plan,
+      outputs: record?.applied?.outputs,
+      ...(run?.fault || run?.phase === 'Succeeded' ? { lastError: run.fault } : {}),
+      attempts: run?.attempt,
+      suspects: record && record.suspects.length > 0 ? record.suspects : undefined,
+      state: record?.state,
+    },
+    conditions: [
+      syncedCondition(seen, decision),
+      pausedCondition(seen.paused),
+      deletingCondition(apply.metadata.deletionTimestamp !== undefined, decision),
+    ],
+  }
+}
+
+function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>): Phase {
+  if (view.activity === 'running') return 'Running'
+  if (paused !== undefined) return 'Paused'
+  if (apply.metadata.deletionTimestamp) return decision.is === 'stalled' ? 'Stalled' : 'Deleting'
+  if (decision.is === 'done') return 'Applied'
+  if (decision.is === 'stalled') return 'Stalled'
+  if (decision.is !== 'waiting') return apply.status?.phase ?? 'Waiting'
+  if (decision.reason === 'RetryScheduled') return 'Retrying'
+  return decision.reason === 'Suspended' ? 'Suspended' : 'Waiting'
+}
+
+/** Crossplane's word for whether the last attempt went well; those who read Workspaces look for errors here. */
+function syncedCondition({ view }: Observed, decision: Decision<Action>): ConditionDraft {
+  const fault = view.record?.run?.fault
+  if (decision.is === 'stalled') {
+    return { type: 'Synced', status: 'False', reason: 'ReconcileError', message: fault?.message ?? decision.message }
+  }
+  if (fault) return { type: 'Synced', status: 'False', reason: 'ReconcileError', message: fault.message }
+  return { type: 'Synced', status: 'True', reason: 'ReconcileSuccess', message: '' }
+}

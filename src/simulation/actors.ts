@@ -1,0 +1,99 @@
+// Everybody who plays in one simulated workload cluster. Actors for kinds that come with a CRD begin when the CRD is
+// there, because a kind that is not served can be neither listed nor watched.
+import { type AnyObject, NodeKind } from '#api'
+import { type Events, type Informers, isKubeError, type Objects } from '#kube'
+import type { Clock, Log } from '#lib'
+import { type AnyController, type Running, runControllers } from '#runtime'
+import type { Stage } from './actor.ts'
+import { definitionActor } from './definitions.ts'
+import { deploymentActor } from './deployments.ts'
+import { sourceActor } from './flux-sources.ts'
+import { helmReleaseActor } from './helm-releases.ts'
+import { jobActor } from './jobs.ts'
+import { nodeClaimActor, nodeClassActor, nodePoolActor, nodeStatus, provisionerActor } from './karpenter.ts'
+import { KARPENTER_DEFINITIONS } from './karpenter-chart.ts'
+import type { Ledger } from './ledger.ts'
+import { HelmRepositoryKind, OCIRepositoryKind, simulated } from './names.ts'
+import { podActor } from './pods.ts'
+import { serviceActor } from './services.ts'
+
+export interface WorkloadConnection {
+  readonly objects: Objects
+  readonly events: Events
+  /** A new, unstarted set of informers on the same connection. */
+  informers(): Informers
+}
+
+export interface ActorOptions {
+  readonly connection: WorkloadConnection
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly log: Log
+  /** How long starting, fetching and launching take; 300 ms unless told otherwise. */
+  readonly paceMs?: number
+  /** Nodes that are there from the start, as a managed node group would bring them. */
+  readonly nodes?: number
+}
+
+export interface Actors {
+  stop(): Promise<void>
+}
+
+interface Group {
+  readonly needs: readonly string[]
+  readonly controllers: (stage: Stage) => readonly AnyController[]
+}
+
+const FLUX: Group = {
+  needs: ['ocirepositories.source.toolkit.fluxcd.io', 'helmrepositories.source.toolkit.fluxcd.io', 'helmreleases.helm.toolkit.fluxcd.io'],
+  controllers: (stage) => [sourceActor(stage, OCIRepositoryKind), sourceActor(stage, HelmRepositoryKind), helmReleaseActor(stage)] as unknown as AnyController[],
+}
+const KARPENTER: Group = {
+  needs: KARPENTER_DEFINITIONS,
+  controllers: (stage) => [nodeClassActor(stage), nodePoolActor(stage), provisionerActor(), nodeClaimActor(stage)] as unknown as AnyController[],
+}
+
+export async function startActors(options: ActorOptions): Promise<Actors> {
+  const { connection, clock, log, ledger } = options
+  const stage: Stage = { clock, ledger, paceMs: options.paceMs ?? 300 }
+  const running: Running[] = []
+  const waiting = new Set<Group>([FLUX, KARPENTER])
+  const served = new Set<string>()
+  let isStopped = false
+
+  const run = (controllers: readonly AnyController[]) => {
+    running.push(runControllers({ controllers, objects: connection.objects, informers: connection.informers(), events: connection.events, clock, log }))
+  }
+  const onServed = (name: string) => {
+    served.add(name)
+    for (const group of waiting) {
+      if (isStopped || !group.needs.every((need) => served.has(need))) continue
+      waiting.delete(group)
+      run(group.controllers(stage))
+    }
+  }
+
+  await furnish(connection.objects, clock, options.nodes ?? 2)
+  run([definitionActor(stage, onServed), deploymentActor(stage), podActor(stage), serviceActor(), jobActor(stage)] as unknown as AnyController[])
+  return {
+    async stop() {
+      isStopped = true
+      await Promise.all(running.map((one) => one.stop()))
+    },
+  }
+}
+
+/** The nodes of a managed node group. They are not Karpenter's: the controllers may run there. */
+async function furnish(objects: Objects, clock: Clock, count: number): Promise<void> {
+  for (let i = 1; i <= count; i++) {
+    const name = `simulated-node-${i}`
+    const labels = { ...simulated, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64', 'kubernetes.io/hostname': name, 'eks.amazonaws.com/nodegroup': 'simulated', 'node.kubernetes.io/instance-type': 'm7i.large' }
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } } as AnyObject
+    try {
+      await objects.create(NodeKind, node)
+      await objects.patch(NodeKind, { name }, { type: 'merge', body: { status: nodeStatus(clock.now()) } }, { subresource: 'status' })
+    } catch (error) {
+      if (!isKubeError(error, 'AlreadyExists')) throw error
+    }
+  }
+}

@@ -1,0 +1,169 @@
+// The home part of simulation: a Cluster that carries the label gets a workload API of its own, a Secret that says where
+// it is, and the actors that play in it. All of it comes back after a restart and goes with the Cluster.
+import { type AnyObject, CLUSTER_NAME_LABEL, clusterKind, type ClusterApiVersion, type Key, keyOf, keyText, type Secret, SecretKind } from '#api'
+import { isKubeError, type Objects, type Projected } from '#kube'
+import type { Clock, Log } from '#lib'
+import { act, type AnyController, type Controller, type Decision, done, hasFinalizer, ownerReference, removeFinalizer, type World } from '#runtime'
+import { type Actors, startActors } from './actors.ts'
+import { simulatedLedger } from './ledger.ts'
+import { SIMULATION_LABEL, simulated } from './names.ts'
+import type { ConnectRealm, RealmAccess, RealmConnection, Realms } from './port.ts'
+
+export interface SimulationPorts {
+  readonly realms: Realms
+  readonly connect: ConnectRealm
+  readonly clusterApi: ClusterApiVersion
+  readonly clock: Clock
+  readonly log: Log
+  readonly paceMs?: number
+}
+
+export interface Simulation {
+  readonly controllers: readonly AnyController[]
+  /** Stops all actors; the workload APIs stay as they are. */
+  stop(): Promise<void>
+}
+
+const SUFFIX = '-simulated-workload'
+const FINALIZER = 'capt.appthrust.com/simulated-workload'
+/** The workload clusters whose Cluster asks for one. */
+export const simulatedWorkloadSecret = (cluster: string): string => `${cluster}${SUFFIX}`
+export const realmPath = ({ namespace, name }: Key): string => `/workloads/${namespace}/${name}`
+
+interface Playing {
+  readonly connection: RealmConnection
+  readonly actors: Actors
+}
+
+export function createSimulation(ports: SimulationPorts): Simulation {
+  const stages = new Map<string, Promise<Playing>>()
+
+  const play = async (home: Objects, cluster: Key, access: RealmAccess): Promise<void> => {
+    const id = keyText(cluster)
+    if (!stages.has(id)) stages.set(id, start(home, cluster, access))
+    try {
+      await stages.get(id)
+    } catch (error) {
+      stages.delete(id)
+      throw error
+    }
+  }
+  async function start(home: Objects, cluster: Key, access: RealmAccess): Promise<Playing> {
+    const connection = await ports.connect(access)
+    const log = ports.log.with({ simulated: keyText(cluster) })
+    const actors = await startActors({ connection, ledger: simulatedLedger(home, cluster), clock: ports.clock, log, ...(ports.paceMs === undefined ? {} : { paceMs: ports.paceMs }) })
+    return { connection, actors }
+  }
+  const end = async (cluster: Key): Promise<void> => {
+    const id = keyText(cluster)
+    const playing = await stages.get(id)?.catch(() => undefined)
+    stages.delete(id)
+    await playing?.actors.stop()
+    await playing?.connection.close()
+  }
+  const isPlaying = (cluster: Key): boolean => stages.has(keyText(cluster))
+
+  return {
+    controllers: [clusterActor(ports, play, isPlaying), secretActor(ports, end)] as unknown as readonly AnyController[],
+    async stop() {
+      const keys = [...stages.keys()]
+      await Promise.all(keys.map((id) => end(toKey(id))))
+    },
+  }
+}
+
+function toKey(text: string): Key {
+  const [namespace, name] = text.split('/') as [string, string]
+  return { namespace, name }
+}
+
+interface ClusterSeen {
+  readonly cluster: Projected<AnyObject>
+  readonly access: RealmAccess | undefined
+  readonly secret: Secret | undefined
+  readonly isPlaying: boolean
+}
+type ClusterAction = { readonly do: 'write-secret' | 'play' }
+
+const isAsked = (cluster: AnyObject) => cluster.metadata.labels?.[SIMULATION_LABEL] === 'workload'
+
+function clusterActor(
+  ports: SimulationPorts,
+  play: (home: Objects, cluster: Key, access: RealmAccess) => Promise<void>,
+  isPlaying: (cluster: Key) => boolean,
+): Controller<AnyObject, ClusterSeen, ClusterAction> {
+  return {
+    name: 'simulation-cluster',
+    kind: clusterKind(ports.clusterApi),
+    summary: false,
+    accepts: isAsked,
+    wakes: [],
+    async observe({ objects }, cluster) {
+      if (cluster.metadata.deletionTimestamp && !isPlaying(keyOf(cluster))) return { cluster, access: undefined, secret: undefined, isPlaying: true }
+      const access = await ports.realms.ensure(realmPath(keyOf(cluster)))
+      const secret = await objects.get<Secret>(SecretKind, secretKey(keyOf(cluster)))
+      return { cluster, access, secret, isPlaying: isPlaying(keyOf(cluster)) }
+    },
+    decide: (seen): Decision<ClusterAction> => {
+      if (!seen.access) return done
+      const actions: ClusterAction[] = []
+      if (!isCurrent(seen)) actions.push({ do: 'write-secret' })
+      if (!seen.isPlaying) actions.push({ do: 'play' })
+      return actions.length > 0 ? act<ClusterAction>(...actions) : done
+    },
+    async act(world, seen, action) {
+      if (action.do === 'play') return await play(world.objects, keyOf(seen.cluster), seen.access!)
+      await writeSecret(world, seen)
+    },
+    status: () => ({}),
+  }
+}
+
+const secretKey = (cluster: Key) => ({ namespace: cluster.namespace!, name: simulatedWorkloadSecret(cluster.name) })
+const encode = (text: string) => Buffer.from(text).toString('base64')
+const dataOf = (access: RealmAccess) => ({ endpoint: encode(access.server), ca: encode(access.caPem), token: encode(access.token) })
+
+function isCurrent({ secret, access }: ClusterSeen): boolean {
+  return secret !== undefined && Object.entries(dataOf(access!)).every(([key, value]) => secret.data?.[key] === value)
+}
+
+async function writeSecret({ objects }: World, { cluster, secret, access }: ClusterSeen): Promise<void> {
+  const key = secretKey(keyOf(cluster))
+  const data = dataOf(access!)
+  if (secret) return void (await objects.patch(SecretKind, key, { type: 'merge', body: { data } }))
+  const labels = { ...simulated, [CLUSTER_NAME_LABEL]: cluster.metadata.name }
+  try {
+    await objects.create<Secret>(SecretKind, { apiVersion: 'v1', kind: 'Secret', metadata: { ...key, labels, finalizers: [FINALIZER], ownerReferences: [ownerReference(cluster)] }, type: 'Opaque', data })
+  } catch (error) {
+    if (!isKubeError(error, 'AlreadyExists')) throw error
+  }
+}
+
+interface SecretSeen {
+  readonly secret: Projected<AnyObject>
+  readonly cluster: Key
+  readonly isClusterThere: boolean
+}
+
+/** The workload API goes after the Cluster: until then its destruction may still need it. */
+function secretActor(ports: SimulationPorts, end: (cluster: Key) => Promise<void>): Controller<AnyObject, SecretSeen, { readonly do: 'remove' }> {
+  const Cluster = clusterKind(ports.clusterApi)
+  return {
+    name: 'simulation-workload',
+    kind: SecretKind,
+    summary: false,
+    accepts: (secret) => secret.metadata.name.endsWith(SUFFIX) && hasFinalizer(secret, FINALIZER),
+    wakes: [{ kind: Cluster, toKeys: (cluster) => (isAsked(cluster) ? [secretKey(keyOf(cluster))] : []) }],
+    async observe({ cache }, secret) {
+      const cluster = { namespace: secret.metadata.namespace!, name: secret.metadata.name.slice(0, -SUFFIX.length) }
+      return { secret, cluster, isClusterThere: cache.get(Cluster, cluster) !== undefined }
+    },
+    decide: ({ secret, isClusterThere }) => (secret.metadata.deletionTimestamp && !isClusterThere ? act<{ do: 'remove' }>({ do: 'remove' }) : done),
+    async act({ objects }, { secret, cluster }) {
+      await end(cluster)
+      await ports.realms.remove(realmPath(cluster))
+      await removeFinalizer(objects, SecretKind, secret, FINALIZER)
+    },
+    status: () => ({}),
+  }
+}

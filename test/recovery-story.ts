@@ -1,0 +1,37 @@
+// One kill and what comes after it, told once for the whole matrix.
+import assert from 'node:assert/strict'
+import { WorkspaceTemplateApply } from '#api'
+import { isReady } from './engine-world.ts'
+import { type Moment, recoveryWorld, type Victim } from './recovery-world.ts'
+
+const KEY = { namespace: 'default', name: 'victim' }
+
+export async function killAndRecover(victim: Victim, moment: Moment): Promise<void> {
+  const world = await recoveryWorld(moment)
+  try {
+    let manager = await world.startManager()
+    await world.createApply()
+    if (moment === 'destroy') {
+      await world.until('victim', isReady)
+      await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
+    }
+    await world.reach(moment)
+    await world.kill(victim, manager)
+    if (victim === 'manager' || victim === 'all') manager = await world.startManager()
+
+    if (moment !== 'destroy') {
+      await world.until('victim', isReady, 40)
+      await world.assertWhole()
+      if (victim === 'manager') {
+        assert.equal((await world.record())?.run?.resumed, 0, 'a run whose runner lives is adopted, not taken up')
+        assert.deepEqual((await world.record())?.suspects, [])
+      }
+      await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
+    }
+    await world.untilGone('victim', 40)
+    const gone = new Set(world.ledger().filter((line) => line.startsWith('gone')))
+    assert.equal(gone.size, 6, 'every resource was destroyed')
+  } finally {
+    await world.close()
+  }
+}

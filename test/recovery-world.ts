@@ -1,0 +1,167 @@
+// Kills managers, runners and Terraform for real, at a chosen moment, and compares what was made with what is known. A
+// ledger that the resources themselves write is the witness: it survives everything we kill.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Lease, LeaseKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { folderOf, leaseName, loadState, readRecord, readState, type RunRecord, suffixOf } from '#engine'
+import { anApply, aTemplate } from '#testing'
+import { type EngineWorld, engineWorld } from './engine-world.ts'
+
+export const MOMENTS = ['before-start', 'init', 'between', 'apply', 'after-apply', 'destroy'] as const
+export type Moment = (typeof MOMENTS)[number]
+export const VICTIMS = ['manager', 'runner', 'terraform', 'all'] as const
+export type Victim = (typeof VICTIMS)[number]
+
+const RESOURCES = 6
+const KEY = { namespace: 'default', name: 'victim' }
+
+export interface RecoveryWorld extends EngineWorld {
+  /** Starts a manager process. */
+  startManager(): Promise<ChildProcess>
+  /** Resources and the ledger they write. */
+  createApply(): Promise<void>
+  ledger(): readonly string[]
+  /** Resolves when Terraform (or what stands for it) has come to this moment. */
+  reach(moment: Moment): Promise<void>
+  record(): Promise<RunRecord | undefined>
+  kill(victim: Victim, manager: ChildProcess): Promise<void>
+  /** Whatever happened: nothing forgotten, nothing made twice unless named, no lock without a holder. */
+  assertWhole(): Promise<void>
+}
+
+const RUNNER = join(import.meta.dirname, 'engine-runner.ts')
+const MANAGER = join(import.meta.dirname, 'engine-manager.ts')
+
+export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
+  const world = await engineWorld()
+  const marks = join(world.folder, 'marks')
+  mkdirSync(marks)
+  const ledgerFile = join(world.folder, 'ledger')
+  writeFileSync(ledgerFile, '')
+  const binary = join(world.folder, 'terraform')
+  writeFileSync(binary, slowTerraform(marks, pauseAt))
+  chmodSync(binary, 0o755)
+  const children: ChildProcess[] = []
+  const { objects } = world.connection
+  const record = async () => (await readRecord(objects, KEY))?.record
+  const folder = folderOf(join(world.workDir, 'workspaces', suffixOf(KEY)))
+
+  const waitFor = async (what: string, test: () => boolean | Promise<boolean>) => {
+    const deadline = Date.now() + 30_000
+    while (!(await test())) {
+      if (Date.now() > deadline) assert.fail(`${what} did not happen; ${JSON.stringify(await record(), null, 1)}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+  const ledger = () => readFileSync(ledgerFile, 'utf8').split('\n').filter(Boolean)
+  const isReached = (moment: Moment) => {
+    if (moment === 'before-start') return existsSync(join(folder.path, 'request.json'))
+    if (moment === 'apply') return ledger().filter((line) => line.startsWith('made')).length >= 2
+    if (moment === 'destroy') return ledger().filter((line) => line.startsWith('gone')).length >= 2
+    return existsSync(join(marks, moment))
+  }
+  const terraformPid = () => {
+    try {
+      const { process } = JSON.parse(readFileSync(join(folder.path, 'terraform.json'), 'utf8')) as { process: { pid: number } }
+      return process.pid
+    } catch {
+      return undefined
+    }
+  }
+  const slay = (pid: number | undefined) => {
+    if (pid === undefined) return
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // Gone by itself.
+    }
+  }
+
+  return {
+    ...world,
+    record,
+    ledger,
+    async startManager() {
+      const child = spawn(process.execPath, [MANAGER, world.kubeconfig, world.workDir, binary, RUNNER, '5'], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      children.push(child)
+      let said = ''
+      child.stderr.on('data', (data: Buffer) => {
+        said += data.toString()
+      })
+      await new Promise<void>((resolve, reject) => {
+        child.stdout.once('data', () => resolve())
+        child.once('exit', (code) => reject(new Error(`the manager ended with ${code}: ${said}`)))
+      })
+      return child
+    },
+    async createApply() {
+      await world.create(WorkspaceTemplate, aTemplate(module(ledgerFile), {}, { name: 'ledger' }))
+      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'ledger' } }, { name: KEY.name }))
+    },
+    reach: (moment) => waitFor(`the moment ${moment}`, () => isReached(moment)),
+    async kill(victim, manager) {
+      const runner = (await record())?.run?.runner?.pid
+      if (victim === 'manager' || victim === 'all') slay(manager.pid)
+      if (victim === 'runner' || victim === 'all') slay(runner)
+      if (victim === 'terraform' || victim === 'all') slay(terraformPid())
+      rmSync(marks, { recursive: true, force: true })
+      mkdirSync(marks)
+      // From here on nothing is slow any more.
+      writeFileSync(binary, slowTerraform(marks, undefined))
+    },
+    async assertWhole() {
+      const now = await record()
+      const state = readState((await loadState(objects, KEY)) ?? '')
+      const suspects = new Set(now?.suspects.map(({ address }) => address))
+      for (let i = 0; i < RESOURCES; i++) {
+        const address = `terraform_data.x[${i}]`
+        const made = ledger().filter((line) => line === `made ${i}`).length
+        assert.ok(state?.addresses.includes(address), `${address} was made and is forgotten`)
+        if (!suspects.has(address)) assert.equal(made, 1, `${address} was made ${made} times and is not suspected`)
+      }
+      const lease = await objects.get<Lease>(LeaseKind, { namespace: KEY.namespace, name: leaseName(suffixOf(KEY)) })
+      assert.ok(!lease?.spec?.holderIdentity, 'the lock outlives its holder')
+    },
+    async close() {
+      for (const child of children) slay(child.pid)
+      slay((await record().catch(() => undefined))?.run?.runner?.pid)
+      slay(terraformPid())
+      await world.close()
+    },
+  }
+}
+
+/** Each resource takes its time, and writes down that it was made or destroyed. */
+function module(ledger: string): string {
+  return `
+resource "terraform_data" "x" {
+  count = ${RESOURCES}
+  input = { ledger = ${JSON.stringify(ledger)}, index = count.index }
+  provisioner "local-exec" {
+    command = "sleep 0.$((2 + \${count.index})); echo made \${count.index} >> \${self.input.ledger}"
+  }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "sleep 0.$((2 + \${self.input.index})); echo gone \${self.input.index} >> \${self.input.ledger}"
+  }
+}
+output "count" { value = length(terraform_data.x) }
+`
+}
+
+/** Terraform that stops for a while at one moment, so that a test can strike there. */
+function slowTerraform(marks: string, at: Moment | undefined): string {
+  const stop = (moment: string) => `touch ${marks}/${moment}; sleep 2`
+  return `#!/bin/sh
+case "$1" in
+  init) ${at === 'init' ? stop('init') : ':'} ;;
+  apply) ${at === 'between' ? stop('between') : ':'} ;;
+esac
+${at === 'after-apply' ? `if [ "$1" = apply ]; then terraform "$@"; code=$?; ${stop('after-apply')}; exit $code; fi` : ''}
+exec terraform "$@"
+`
+}
