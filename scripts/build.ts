@@ -24,6 +24,8 @@ const result = await build({
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module';const require = __createRequire(import.meta.url);",
   },
+  // The package's ES module: its CommonJS form loses its names when it is imported on demand.
+  alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') },
   plugins: [leanBuiltins],
   legalComments: 'none',
   logLevel: 'warning',

@@ -108,7 +108,8 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
 }
 
 function merge(value: unknown, patch: unknown, field = ''): unknown {
-  if (Array.isArray(value) && Array.isArray(patch) && MERGE_KEYS[field]) return mergeList(value, patch, MERGE_KEYS[field])
+  if (Array.isArray(value) && Array.isArray(patch) && MERGE_KEYS[field])
+    return mergeList(value, patch, MERGE_KEYS[field])
   if (!isPlainObject(value) || !isPlainObject(patch)) return patch
   const merged: Record<string, unknown> = { ...value }
   for (const [key, inner] of Object.entries(patch)) {
@@ -184,7 +185,10 @@ function change(value: unknown, path: readonly string[], make: (value: unknown) 
 export function withImages(manifest: Manifest, images: readonly Image[]): Manifest {
   if (manifest.kind !== 'Deployment' || images.length === 0) return manifest
   return change(manifest, ['spec', 'template', 'spec', 'containers'], (containers) =>
-    (containers as readonly Fields[]).map((container) => ({ ...container, image: rename(String(container['image']), images) })),
+    (containers as readonly Fields[]).map((container) => ({
+      ...container,
+      image: rename(String(container['image']), images),
+    })),
   ) as Manifest
 }
 

@@ -19,7 +19,8 @@ const root = join(import.meta.dirname, '..')
 
 /** Files that each clusterctl provider finds beside its components. */
 export const PROVIDERS = {
-  'infrastructure-capt': (name: string) => /^(infrastructure-components|metadata|cluster-template|clusterclass-)/.test(name),
+  'infrastructure-capt': (name: string) =>
+    /^(infrastructure-components|metadata|cluster-template|clusterclass-)/.test(name),
   'control-plane-capt': (name: string) => /^(control-plane-components|metadata)/.test(name),
 } as const satisfies Record<string, (name: string) => boolean>
 
@@ -38,11 +39,23 @@ export function releaseFiles({ version, image = IMAGE }: ReleaseOptions): Map<st
     renderKustomization(join(root, 'config', folder)).map((manifest) => withImages(manifest, images))
   const files = new Map<string, string>([
     ['install.yaml', toText(render('default'), `capt v${version}: every kind and every controller`)],
-    ['install-local-engine.yaml', toText(render('overlays/local-engine'), `capt v${version}, Terraform inside the manager`)],
-    ['install-namespaced.yaml', toText(render('overlays/namespaced'), `capt v${version} for one namespace, without its kinds`)],
+    [
+      'install-local-engine.yaml',
+      toText(render('overlays/local-engine'), `capt v${version}, Terraform inside the manager`),
+    ],
+    [
+      'install-namespaced.yaml',
+      toText(render('overlays/namespaced'), `capt v${version} for one namespace, without its kinds`),
+    ],
     ['crds.yaml', toText(render('crd'), `The kinds of capt v${version}`)],
-    ['infrastructure-components.yaml', componentsText(render('infrastructure'), `capt v${version}, infrastructure provider`)],
-    ['control-plane-components.yaml', componentsText(render('control-plane'), `capt v${version}, control-plane provider`)],
+    [
+      'infrastructure-components.yaml',
+      componentsText(render('infrastructure'), `capt v${version}, infrastructure provider`),
+    ],
+    [
+      'control-plane-components.yaml',
+      componentsText(render('control-plane'), `capt v${version}, control-plane provider`),
+    ],
     ['metadata.yaml', metadataText(version)],
     ...flavourTexts(),
     ['clusterclass-capt.yaml', clusterClassText()],
@@ -57,10 +70,10 @@ function toText(manifests: readonly Manifest[], what: string): string {
 
 /**
  * clusterctl fills in variables, so its users choose the image and the room it has (Terraform inside the manager needs
- * both) without editing what they downloaded.
+ * both) without editing what they downloaded. Every other `${…}`, as in descriptions of fields, is escaped.
  */
 function componentsText(manifests: readonly Manifest[], what: string): string {
-  const text = toText(manifests, what)
+  const text = toText(manifests, what).replaceAll('${', '$${')
   const settings = [
     [/^( +image: )(\S+)$/m, 'CAPT_IMAGE'],
     [/^( +limits:\n +cpu: )(\S+)$/m, 'CAPT_CPU_LIMIT'],
@@ -83,5 +96,8 @@ function metadataText(version: string): string {
   const { releaseSeries } = known
   const isListed = releaseSeries.some((series) => series.major === major && series.minor === minor)
   const contract = releaseSeries.at(-1)!.contract
-  return stringify({ ...known, releaseSeries: isListed ? releaseSeries : [...releaseSeries, { major, minor, contract }] })
+  return stringify({
+    ...known,
+    releaseSeries: isListed ? releaseSeries : [...releaseSeries, { major, minor, contract }],
+  })
 }

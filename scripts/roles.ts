@@ -51,7 +51,12 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
     need(INFRA, 'workspacetemplateapplies', ['create', 'delete'], 'one per VPC'),
     watches(CONTROL_PLANE, 'captcontrolplanes', 'the VPC goes after the control plane'),
     CLUSTERS,
-    need('', 'secrets', ['get', 'create', 'patch', 'delete'], 'records, inputs, state and outputs of runs; credentials of runs'),
+    need(
+      '',
+      'secrets',
+      ['get', 'create', 'patch', 'delete'],
+      'records, inputs, state and outputs of runs; credentials of runs',
+    ),
     need('', 'configmaps', ['get'], 'variables of templates'),
     need('coordination.k8s.io', 'leases', ['get', 'create', 'update', 'patch', 'delete'], 'locks of Terraform states'),
     EVENTS,
@@ -100,5 +105,7 @@ const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 /** Kinds of ours with a status that no line of the table names: nobody would keep them true. */
 export function forgottenKinds(kinds: readonly Kind[] = ALL_KINDS): readonly string[] {
   const named = new Set(grantsOf(PARTS).map(({ apiGroup, resource }) => `${resource}.${apiGroup}`))
-  return kinds.filter((kind) => kind.status && !named.has(`${kind.plural}/status.${kind.group}`)).map(({ kind }) => kind)
+  return kinds
+    .filter((kind) => kind.status && !named.has(`${kind.plural}/status.${kind.group}`))
+    .map(({ kind }) => kind)
 }

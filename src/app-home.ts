@@ -13,8 +13,9 @@ import {
   resourceSetController,
   resourceSetDefinitions,
 } from '#core'
-import { type Objects, readKubeconfigText } from '#kube'
+import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText } from '#kube'
 import { type Clock, systemClock } from '#lib'
+import { createSimulation, type RealmAccess, type RealmConnection, type Simulation } from '#simulation'
 import { CONTROLLER_GROUPS, type Manager, startManager } from './app-manager.ts'
 import type { Sink } from './cli/command.ts'
 
@@ -56,6 +57,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
     converters: CONVERTERS,
   })
+  let simulation: Simulation | undefined
   try {
     await server.ready()
     const kubeconfig = server.kubeconfig()
@@ -69,17 +71,33 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       logTo: options.logTo,
       clock,
       env: { ...options.env, POD_NAMESPACE: 'default' },
-      extra: ({ workloads, reach }) => [
-        clusterController({ reach }),
-        resourceSetController({
-          connect: async (cluster) => {
-            const workload = await workloads.open(cluster)
-            if (!workload) throw new Error(`${cluster.namespace}/${cluster.name} has no kubeconfig yet`)
-            return workload.objects
+      extra: ({ workloads, reach, log }) => {
+        simulation = createSimulation({
+          realms: {
+            ensure: async (path) => {
+              const realm = server.realm(path)
+              return { server: realm.url, caPem: realm.caPem, token: realm.token }
+            },
+            remove: async (path) => server.removeRealm(path),
           },
-        }),
-        resourceSetBindingController(),
-      ],
+          connect: async (access) => connectRealm(access, clock),
+          clusterApi: 'v1beta2',
+          clock,
+          log,
+        })
+        return [
+          ...simulation.controllers,
+          clusterController({ reach }),
+          resourceSetController({
+            connect: async (cluster) => {
+              const workload = await workloads.open(cluster)
+              if (!workload) throw new Error(`${cluster.namespace}/${cluster.name} has no kubeconfig yet`)
+              return workload.objects
+            },
+          }),
+          resourceSetBindingController(),
+        ]
+      },
     })
     const { client, objects } = manager.connection
     return {
@@ -94,11 +112,38 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       failed: (signal) => manager.failed(signal),
       async stop() {
         await manager.stop()
+        await simulation?.stop()
         await server.close()
       },
     }
   } catch (error) {
     await server.close()
     throw error
+  }
+}
+
+/** Actors see their workload cluster through HTTP, like everybody else. */
+function connectRealm(access: RealmAccess, clock: Clock): RealmConnection {
+  const { server, caPem: ca, token } = access
+  const to = {
+    server,
+    ca,
+    namespace: 'default',
+    credentials: fixedCredentials({ token }),
+    origin: 'the simulated workload',
+  }
+  const main = connect(to, { clock })
+  const others: { close(): Promise<void> }[] = []
+  return {
+    objects: main.objects,
+    events: createEvents(main.objects, { clock, controller: 'capt.appthrust.com/simulation', instance: 'simulation' }),
+    informers() {
+      const connection = connect(to, { clock })
+      others.push(connection)
+      return connection.informers
+    },
+    async close() {
+      for (const connection of [main, ...others]) await connection.close()
+    },
   }
 }

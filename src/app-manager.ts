@@ -1,6 +1,6 @@
 // Runs the controllers against one API server: who leads, what is cached, which controllers, where it is watched.
 import { randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, defaultPipeline } from '#addons'
@@ -17,6 +17,7 @@ import { checkPair } from '#catalog'
 import {
   captClusterController,
   captControlPlaneController,
+  clusterSecretInformer,
   workspaceApplyController,
   workspaceTemplateController,
 } from '#controllers'
@@ -32,7 +33,6 @@ import {
   type Objects,
   readKubeconfigText,
   type ServerAccess,
-  toKubeconfigText,
 } from '#kube'
 import { CaptError, type Clock, type Log, messageOf, systemClock } from '#lib'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
@@ -100,6 +100,7 @@ export interface Manager {
 
 const LEASE = 'capt-controller-manager'
 const PAGE_SIZE = 25
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 export async function startManager(options: ManagerOptions): Promise<Manager> {
   const { env, namespace } = options
@@ -139,7 +140,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
     const controllers = [...controllersOf(), ...(options.extra?.(parts) ?? [])]
-    for (const kind of kindsOf(controllers)) {
+    if (kindsOf(controllers, true).length > 0)
+      connection.informers.register(SecretKind, { ...(namespace ? { namespace } : {}), ...clusterSecretInformer })
+    for (const kind of kindsOf(controllers, false)) {
       const project = projectionOf(kind)
       connection.informers.register(kind, { ...(namespace ? { namespace } : {}), ...(project ? { project } : {}) })
     }
@@ -259,18 +262,25 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
 
   async function runnerKubeconfig(to: ServerAccess): Promise<string> {
     if (options.kubeconfig !== undefined) return options.kubeconfig
+    mkdirSync(options.workDir, { recursive: true, mode: 0o700 })
     const path = join(options.workDir, 'kubeconfig')
-    const { token = '' } = await to.credentials.current()
-    writeFileSync(
-      path,
-      toKubeconfigText({
-        server: to.server,
-        ...(to.ca ? { ca: to.ca } : {}),
-        namespace: to.namespace,
-        auth: { token },
-      } as never),
-      { mode: 0o600 },
-    )
+    // In a pod the token is rotated on disk, so the runner reads the file; the embedded home's token does not change.
+    const user = options.access
+      ? { token: (await to.credentials.current()).token }
+      : { tokenFile: `${SERVICE_ACCOUNT}/token` }
+    const cluster = {
+      server: to.server,
+      ...(to.ca ? { 'certificate-authority-data': Buffer.from(to.ca).toString('base64') } : {}),
+    }
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'capt', cluster }],
+      users: [{ name: 'capt', user }],
+      contexts: [{ name: 'capt', context: { cluster: 'capt', user: 'capt', namespace: to.namespace } }],
+      'current-context': 'capt',
+    }
+    writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
     return path
   }
 }
@@ -279,10 +289,10 @@ function leaseName(groups: readonly ControllerGroup[]): string {
   return groups.length === CONTROLLER_GROUPS.length ? LEASE : `${LEASE}-${[...groups].sort().join('-')}`
 }
 
-function kindsOf(controllers: readonly AnyController[]) {
+function kindsOf(controllers: readonly AnyController[], secrets: boolean) {
   return controllers
     .flatMap(({ kind, wakes }) => [kind, ...wakes.map((wake) => wake.kind)])
-    .filter(({ kind }) => kind !== SecretKind.kind)
+    .filter(({ kind }) => (kind === SecretKind.kind) === secrets)
 }
 
 async function servedVersions(

@@ -146,9 +146,10 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
     delivery: (name) => home.peek<AddonDelivery>(AddonDelivery, { namespace: 'default', name }),
     stage: (cluster, stage) => world.delivery(cluster)?.status?.stages?.find((one) => one.name === stage),
     async until(what, check, seconds = 60) {
-      for (let i = 0; i < seconds * 4; i++) {
+      const step = seconds > 120 ? 2500 : 250
+      for (let i = 0; i < (seconds * 1000) / step; i++) {
         if (await check()) return
-        await clock.advance(250)
+        await clock.advance(step)
         await turn()
       }
       const status = [...workloads.keys()].map((id) => `${id}: ${JSON.stringify(world.delivery(id.split('/')[1]!)?.status, null, 1)}`)

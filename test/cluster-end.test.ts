@@ -223,6 +223,8 @@ describe('deleting a part directly', () => {
       const world = await ready()
       await world.remove(kind, 'demo')
       await world.settle()
+      await world.clock.advance(6000)
+      await world.settle()
       const condition = world.condition(kind, 'demo', 'Deleting')
       assert.equal(condition?.reason, 'DeletedDirectly')
       assert.match(condition?.message ?? '', /nothing is destroyed\. Delete Cluster demo/)

@@ -96,6 +96,7 @@ export function anInfraSeen(over: InfraOver = {}): InfraSeen {
     apply,
     facts: readApply(apply),
     controlPlanes: [],
+    nowMs: NOW_MS,
     ...over.seen,
   }
 }

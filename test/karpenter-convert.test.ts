@@ -115,7 +115,7 @@ describe('capt karpenter convert', () => {
       [],
       'hello: world',
       1,
-      /no apiVersion and kind.*CAPT_MANIFEST_INVALID\n {2}at {3}standard input, line 1/,
+      /has no apiVersion.*CAPT_MANIFEST_INVALID\n {2}at {3}standard input, document 1, line 1/,
     ],
     ['nothing at all', [], '', 1, /there is no manifest/],
     ['a --set without a value', ['--set', 'X'], '', 2, /--set X is not NAME=VALUE/],

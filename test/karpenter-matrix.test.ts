@@ -102,7 +102,7 @@ describe('capt matrix check', () => {
       1,
       /names no Kubernetes version/,
     ],
-    ['a manifest that is none', ['-f', '-'], '- a\n', 1, /not a manifest/],
+    ['a manifest that is none', ['-f', '-'], '- a\n', 1, /is not a Kubernetes object/],
   ] as const) {
     it(`refuses ${what}`, async () => {
       const printed = await capt(check, argv, { stdin })

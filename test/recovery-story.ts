@@ -26,6 +26,8 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
         assert.equal((await world.record())?.run?.resumed, 0, 'a run whose runner lives is adopted, not taken up')
         assert.deepEqual((await world.record())?.suspects, [])
       }
+      const killedAtWork = (victim === 'terraform' || victim === 'all') && (moment === 'first' || moment === 'apply')
+      if (killedAtWork) assert.notDeepEqual((await world.record())?.suspects, [], 'what was in flight is named')
       await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
     }
     await world.untilGone('victim', 40)

@@ -9,7 +9,7 @@ import { folderOf, leaseName, loadState, readRecord, readState, type RunRecord, 
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld } from './engine-world.ts'
 
-export const MOMENTS = ['before-start', 'init', 'between', 'apply', 'after-apply', 'destroy'] as const
+export const MOMENTS = ['before-start', 'init', 'between', 'first', 'apply', 'after-apply', 'destroy'] as const
 export type Moment = (typeof MOMENTS)[number]
 export const VICTIMS = ['manager', 'runner', 'terraform', 'all'] as const
 export type Victim = (typeof VICTIMS)[number]
@@ -58,6 +58,7 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
   const ledger = () => readFileSync(ledgerFile, 'utf8').split('\n').filter(Boolean)
   const isReached = (moment: Moment) => {
     if (moment === 'before-start') return existsSync(join(folder.path, 'request.json'))
+    if (moment === 'first') return existsSync(folder.messages) && readFileSync(folder.messages, 'utf8').includes('apply_start')
     if (moment === 'apply') return ledger().filter((line) => line.startsWith('made')).length >= 2
     if (moment === 'destroy') return ledger().filter((line) => line.startsWith('gone')).length >= 2
     return existsSync(join(marks, moment))

@@ -11,7 +11,7 @@ if (hasTerraform) {
       ['terraform', 'apply'],
       ['all', 'apply'],
       ['all', 'before-start'],
-      ['all', 'between'],
+      ['all', 'first'],
       ['runner', 'after-apply'],
       ['all', 'destroy'],
     ] as const) {

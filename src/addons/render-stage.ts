@@ -78,12 +78,16 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
   const version = input.versions.flux
   const options = { networkPolicy: spec.networkPolicy, tolerations: spec.tolerations as readonly JsonObject[] | undefined, imageRegistry: spec.imageRegistry, imageDigests: spec.imageDigests }
   const isPlain = spec.networkPolicy && !spec.tolerations?.length && !spec.imageRegistry && !spec.imageDigests && !spec.manifest
-  const manifests = input.installFile
-    ? parseManifests(input.installFile, spec.manifest?.url ?? 'install file')
-    : renderFlux(version, input.definitions, options)
-  const install = part(input, '', manifests, [...fluxChecks(), ...input.stage.checks], {
-    shared: (index) => fluxCarrierName(version, isPlain ? '' : hashOf({ ...options, manifest: spec.manifest }), index),
+  const key = isPlain ? '' : hashOf({ ...options, manifest: spec.manifest })
+  const bundle = remember(`${version} ${key}`, () => {
+    const manifests = input.installFile
+      ? parseManifests(input.installFile, spec.manifest?.url ?? 'install file')
+      : renderFlux(version, input.definitions, options)
+    const shared = (index: number) => fluxCarrierName(version, key, index)
+    return { manifests, carriers: toCarriers(input.stage.name, '', input.cluster, manifests, { shared }) }
   })
+  const checks = [...fluxChecks(), ...input.stage.checks]
+  const install: Part = { name: '', set: setName(input.stage.name, '', input.cluster), ...bundle, checks }
   const probe = spec.probe
     ? [part(input, 'probe', renderProbe(spec.probe), [{ type: 'SourceReady', kind: 'OCIRepository', name: 'capt-probe', namespace: FLUX_NAMESPACE }])]
     : []
@@ -91,6 +95,20 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
     ? [part(input, 'readiness', renderReadinessJob(spec.readinessJob, spec.tolerations), [{ type: 'JobComplete', name: READINESS_JOB, namespace: FLUX_NAMESPACE }])]
     : []
   return ready(version, [install, ...job, ...probe])
+}
+
+type Bundle = Pick<Part, 'manifests' | 'carriers'>
+const bundles = new Map<string, Bundle>()
+const MAX_BUNDLES = 8
+
+/** Writing a bundle out takes long and every Cluster shares the result. */
+function remember(key: string, render: () => Bundle): Bundle {
+  const known = bundles.get(key)
+  if (known) return known
+  const bundle = render()
+  if (bundles.size >= MAX_BUNDLES) bundles.delete(bundles.keys().next().value!)
+  bundles.set(key, bundle)
+  return bundle
 }
 
 function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['karpenter']>): Rendered {

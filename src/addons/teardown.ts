@@ -9,6 +9,8 @@ import type { StepSight, TeardownAction, TeardownSeen, Thing } from './teardown-
 export const UNREACHABLE_LIMIT_MS = 180_000
 /** How long deletions may wait for a controller that is not running. */
 const DEAD_CONTROLLER_MS = 60_000
+/** Nodes that did not go once are not waited for that long again. */
+const STUCK_MS = 60_000
 const KARPENTER_FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
 const FLUX_FINALIZERS = ['finalizers.fluxcd.io']
 
@@ -56,23 +58,28 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
     if (seen.cause === 'cluster') return next(seen, { state: 'Skipped', message: `${message}; it goes with the cluster` }, nowMs)
     return running(seen, waiting('StillInUse', message, 60), message)
   }
+  if (step.type === 'definitions' && hasStuckNodes(seen)) return next(seen, { state: 'Skipped', message: 'Nodes are left whose records would hang' }, nowMs)
+  const timeoutMs = isAboutNodes(step) && hasStuckNodes(seen) ? Math.min(step.timeoutMs, STUCK_MS) : step.timeoutMs
   const waitedMs = nowMs - startedMs
   const undeleted = left.filter((thing) => !thing.isDeleting)
   const message = `${describeThings(left)} left`
   if (step.type === 'node-pools' && undeleted.length === 0) return next(seen, { state: 'Done', message: `${left.length} deleted` }, nowMs)
-  if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= step.timeoutMs / 2)) {
+  if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= timeoutMs / 2)) {
     const where = step.type === 'sets' ? 'home' : 'workload'
     const foreground = step.type === 'node-pools' ? { foreground: true } : {}
     return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
   }
   if (sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS) return judgeDead(seen, sight, message, nowMs)
-  if (waitedMs >= step.timeoutMs) {
-    const text = `${message} after ${Math.round(step.timeoutMs / 1000)}s`
+  if (waitedMs >= timeoutMs) {
+    const text = `${message} after ${Math.round(timeoutMs / 1000)}s`
     return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
   }
-  const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : step.timeoutMs
+  const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : timeoutMs
   return running(seen, waiting('TearingDown', message, Math.min(30, Math.max(1, Math.ceil((limit - waitedMs) / 1000)))), message)
 }
+
+const isAboutNodes = ({ type }: { readonly type: string }) => type.startsWith('node-')
+const hasStuckNodes = ({ ended }: TeardownSeen) => ended.some((one) => one.state === 'GaveUp' && one.name.includes('/node-'))
 
 /** Nobody will ever finish these deletions: machines are found by tag, then the finalizers are taken off. */
 function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs: number): TeardownJudgement {

@@ -118,7 +118,7 @@ export function invalid(kind: KindName, name: string, faults: readonly Fault[]):
   const details = {
     ...(name ? { name } : {}),
     ...(kind.group ? { group: kind.group } : {}),
-    kind: kind.kind,
+    ...(kind.kind ? { kind: kind.kind } : {}),
     causes,
   }
   return new StatusError(422, 'Invalid', `${qualified(kind.group, kind.kind)} "${name}" is invalid: ${list}`, details)

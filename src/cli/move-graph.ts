@@ -1,6 +1,6 @@
 // Which objects belong to a Cluster and go with it, in the order in which they can be made again: owners first.
 // Pure: everything that was read comes in, a list goes out.
-import { type AnyObject, CLUSTER_NAME_LABEL, groupOf, type KindRef } from '#api'
+import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef } from '#api'
 import { isPlainObject } from '#lib'
 
 export interface Node {
@@ -32,7 +32,9 @@ export function nodesOf(all: readonly Node[], clusters: ReadonlySet<string>): re
     ({ uid }) => uid,
   )
   const chosen = new Set<Node>()
-  const open = all.filter(({ kind, object }) => isRoot(kind, object, clusters) || isLabelled(object, clusters))
+  const open = all.filter(
+    (node) => (isCluster(node) && clusters.has(node.object.metadata.name)) || isLabelled(node.object, clusters),
+  )
   while (open.length > 0) {
     const node = open.pop()!
     if (chosen.has(node)) continue
@@ -44,10 +46,6 @@ export function nodesOf(all: readonly Node[], clusters: ReadonlySet<string>): re
 }
 
 const idOf = (kind: string, name: string): string => `${kind}/${name}`
-
-function isRoot(kind: KindRef, object: AnyObject, clusters: ReadonlySet<string>): boolean {
-  return kind.kind === 'Cluster' && kind.group === 'cluster.x-k8s.io' && clusters.has(object.metadata.name)
-}
 
 function isLabelled(object: AnyObject, clusters: ReadonlySet<string>): boolean {
   const name = object.metadata.labels?.[CLUSTER_NAME_LABEL]
@@ -85,10 +83,11 @@ function inOwnerOrder(chosen: readonly Node[], byUid: ReadonlyMap<string | undef
     }
     ordered.add(node)
   }
-  const rank = ({ kind }: Node): number => (kind.kind === 'Cluster' ? 0 : groupOf(`${kind.group}/x`) === '' ? 1 : 2)
+  const rank = (node: Node): number => (isCluster(node) ? 0 : node.kind.group === '' ? 1 : 2)
   const sorted = chosen.toSorted((a, b) => rank(a) - rank(b) || nameOf(a).localeCompare(nameOf(b)))
   for (const node of sorted) visit(node, new Set())
   return [...ordered]
 }
 
+export const isCluster = ({ kind }: Node): boolean => kind.kind === 'Cluster' && kind.group === 'cluster.x-k8s.io'
 export const nameOf = ({ kind, object }: Node): string => `${kind.kind}/${object.metadata.name}`

@@ -29,4 +29,7 @@ export const COMMANDS: readonly Entry[] = [
     'Convert Provisioners and v1beta1 pools to Karpenter v1',
     () => import('./karpenter-convert.ts'),
   ),
+  entry('runner', 'Do one Terraform run; managers start it, people need not', () => import('./runner.ts')),
+  entry('kubeconfig', 'Print a kubeconfig for a cluster', () => import('./kubeconfig.ts')),
+  entry('move', 'Hand clusters to another management API, state included', () => import('./move.ts')),
 ]

@@ -523,10 +523,10 @@ describe('what is not known is said, never lost', () => {
 describe('reading manifests', () => {
   for (const [what, text, message] of [
     ['text that is not YAML', 'a: [', /.+/],
-    ['a plain text', 'hello', /not a manifest/],
-    ['a list', '- a', /not a manifest/],
-    ['a document without a kind', 'a: b', /no apiVersion and kind/],
-    ['an object without a name', 'apiVersion: v1\nkind: X', /no metadata.name/],
+    ['a plain text', 'hello', /is not a Kubernetes object/],
+    ['a list', '- a', /is not a Kubernetes object/],
+    ['a document without a kind', 'a: b', /has no apiVersion/],
+    ['an object without a name', 'apiVersion: v1\nkind: X', /has no metadata.name/],
     [
       'an alias bomb',
       'a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]',
@@ -547,8 +547,8 @@ describe('reading manifests', () => {
     assert.deepEqual(
       readManifests({ name: 'in.yaml', text: `---\n# nothing\n---\n${list}` }).map(({ name, at }) => [name, at]),
       [
-        ['a', 'in.yaml, line 4'],
-        ['b', 'in.yaml, line 4'],
+        ['a', 'in.yaml, document 2, line 7'],
+        ['b', 'in.yaml, document 2, line 14'],
       ],
     )
     assert.deepEqual(readManifests({ name: 'in.yaml', text: '' }), [])

@@ -5,6 +5,7 @@ import type { KindRef } from '#api'
 import { type Clock, isPlainObject, systemClock } from '#lib'
 import type { ServerAccess } from './access.ts'
 import { type Asked, badAnswer, isHtml, toKubeError } from './answers.ts'
+import { createItems, type Items } from './items.ts'
 import { pause } from './patience.ts'
 import type { KubeError } from './port.ts'
 import { type Answer, createTransport } from './transport.ts'
@@ -48,6 +49,11 @@ export interface Call {
 
 export interface Calls {
   json(call: Call): Promise<Readonly<Record<string, unknown>>>
+  /** A list whose items are handed on while they arrive; answers with what is around them. */
+  items(
+    call: Call,
+    onItem: (item: Readonly<Record<string, unknown>>) => void,
+  ): Promise<Readonly<Record<string, unknown>>>
   /** Every status is an answer. */
   raw(call: Call): Promise<Answer>
   stream(call: Call): Promise<IncomingMessage>
@@ -86,12 +92,25 @@ export function createCalls(access: ServerAccess, options: CallOptions): Calls {
     const maxTries = call.maxTries ?? options.maxTries ?? 4
     for (let tries = 1; ; tries++) {
       const answer = await transport.send(request)
-      if (answer.status < 300) return parseObject(answer, request.asked)
+      if (answer.status < 300) return typed(parseObject(answer, request.asked), request.asked)
       const error = toError(answer, request.asked)
       const seconds = patienceFor(error, request.repeatable)
       if (seconds === undefined || seconds > (options.maxRetryAfterSeconds ?? 30) || tries >= maxTries) throw error
       await pause(clock, seconds * 1000, call.signal)
     }
+  }
+
+  async function items(call: Call, onItem: (item: Readonly<Record<string, unknown>>) => void) {
+    const request = toRequest(call)
+    const list = createItems((text) => onItem(parseObject({ text, status: 200, headers: {} }, request.asked)))
+    let isList: boolean | undefined
+    const answer = await transport.read(request, (chunk) => {
+      isList ??= /^\s*\{/.test(chunk.toString('latin1', 0, 64))
+      if (!isList) throw notJson(request.asked, chunk.toString('utf8', 0, 256), 200)
+      list.push(chunk)
+    })
+    if (answer.status !== 200) throw toError(answer, request.asked)
+    return typed(parseObject({ ...answer, text: endOf(list, request.asked) }, request.asked), request.asked)
   }
 
   async function stream(call: Call): Promise<IncomingMessage> {
@@ -102,7 +121,7 @@ export function createCalls(access: ServerAccess, options: CallOptions): Calls {
     throw toError({ status: response.statusCode ?? 0, headers: response.headers, text }, request.asked)
   }
 
-  return { json, stream, raw: (call) => transport.send(toRequest(call)), close: () => transport.close() }
+  return { json, items, stream, raw: (call) => transport.send(toRequest(call)), close: () => transport.close() }
 }
 
 function toError(answer: { status: number; headers: IncomingHttpHeaders; text: string }, asked: Asked): KubeError {
@@ -122,14 +141,36 @@ function parseObject(answer: Answer, asked: Asked): Readonly<Record<string, unkn
   let value: unknown
   try {
     value = JSON.parse(answer.text)
-  } catch (cause) {
-    const html = isHtml({ contentType: answer.headers['content-type'] ?? '', text: answer.text })
-    const problem = html ? 'answered with an HTML page' : 'answered with truncated or malformed JSON'
-    // The parser's message quotes the text, which may hold a secret.
-    throw badAnswer(asked, problem, answer.status, cause instanceof SyntaxError ? undefined : cause)
+  } catch {
+    throw notJson(asked, answer.text, answer.status, answer.headers['content-type'])
   }
-  if (isPlainObject(value) && typeof value['kind'] === 'string') return value
-  throw badAnswer(asked, 'answered with JSON that is not a Kubernetes object', answer.status)
+  if (isPlainObject(value)) return value
+  throw notAnObject(asked)
+}
+
+function typed<T extends Readonly<Record<string, unknown>>>(value: T, asked: Asked): T {
+  if (typeof value['kind'] === 'string') return value
+  throw notAnObject(asked)
+}
+
+function notAnObject(asked: Asked): KubeError {
+  return badAnswer(asked, 'answered with JSON that is not a Kubernetes object')
+}
+
+// What the parser says about a text quotes the text, which may hold a secret: it is not kept as the cause.
+function notJson(asked: Asked, text: string, status: number, contentType = ''): KubeError {
+  const problem = isHtml({ contentType, text })
+    ? 'answered with an HTML page'
+    : 'answered with truncated or malformed JSON'
+  return badAnswer(asked, problem, status)
+}
+
+function endOf(list: Items, asked: Asked): string {
+  try {
+    return list.end()
+  } catch {
+    throw notJson(asked, '', 200)
+  }
 }
 
 const ENOUGH_BYTES = 64 * 1024

@@ -14,8 +14,7 @@ export interface ClientOptions extends CallOptions {
   readonly onWritten?: (kind: KindRef, key: Key, object: AnyObject | undefined, goneUid?: string) => void
 }
 
-export interface Page<T extends AnyObject> {
-  readonly items: readonly T[]
+export interface PageEnd {
   readonly resourceVersion: string
   readonly continue: string | undefined
 }
@@ -23,8 +22,6 @@ export interface Page<T extends AnyObject> {
 export interface PageQuery extends ListOptions {
   readonly continue?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** 1: the caller waits by itself. */
-  readonly maxTries?: number
 }
 
 export interface WatchQuery extends ListOptions {
@@ -51,7 +48,8 @@ export interface Client extends Objects {
   readonly access: ServerAccess
   /** Any path, for probes and discovery. Every status is an answer; only a broken connection throws. */
   raw(path: string, init?: RawInit): Promise<RawAnswer>
-  page<T extends AnyObject>(kind: KindRef, query?: PageQuery): Promise<Page<T>>
+  /** One page of a list; each item is handed on as it arrives, and only the rest is answered. */
+  page(kind: KindRef, query: PageQuery, onItem: (item: AnyObject) => void): Promise<PageEnd>
   /** The open answer of a watch: one JSON line per event. */
   watch(kind: KindRef, query: WatchQuery): Promise<IncomingMessage>
   close(): void
@@ -75,13 +73,12 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
     }
   }
 
-  async function page<T extends AnyObject>(kind: KindRef, query: PageQuery = {}): Promise<Page<T>> {
-    const { namespace, labelSelector, fieldSelector, signal, maxTries } = query
+  function toListCall(kind: KindRef, query: PageQuery) {
+    const { namespace, labelSelector, fieldSelector, signal } = query
     const filter = { limit: options.pageSize ?? 100, continue: query.continue, labelSelector, fieldSelector }
     const path = withQuery(collectionPath(kind, namespace), filter)
     const what = `list ${kind.plural}${namespace ? ` in ${namespace}` : ''}`
-    const body = await calls.json({ verb: 'list', method: 'GET', path, kind, what, signal, maxTries })
-    return toPage<T>(body, kind)
+    return { verb: 'list', method: 'GET', path, kind, what, signal } as const
   }
 
   // An expired page token restarts the list; what was given already is left out the second time.
@@ -90,8 +87,10 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
     let token: string | undefined
     for (let restarts = 0; ; ) {
       try {
-        const { items, continue: next } = await page<T>(kind, { ...query, continue: token })
-        for (const item of items) {
+        const body = await calls.json(toListCall(kind, { ...query, continue: token }))
+        const { continue: next } = toPageEnd(body)
+        for (const bare of (body['items'] ?? []) as T[]) {
+          const item = typed(kind, bare)
           const id = item.metadata.uid ?? JSON.stringify(keyOf(item))
           if (given.has(id)) continue
           given.add(id)
@@ -138,8 +137,11 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
   return {
     access,
     get,
-    page,
     list,
+    async page(kind, query, onItem) {
+      const rest = await calls.items(toListCall(kind, query), (item) => onItem(typed(kind, item as never)))
+      return toPageEnd(rest)
+    },
     async create(kind, object, how = {}) {
       const { namespace, name, generateName } = object.metadata
       const key = { namespace, name: name ?? `${generateName ?? ''}…` }
@@ -230,12 +232,14 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
   }
 }
 
-function toPage<T extends AnyObject>(body: Readonly<Record<string, unknown>>, kind: KindRef): Page<T> {
+function toPageEnd(body: Readonly<Record<string, unknown>>): PageEnd {
   const metadata = (body['metadata'] ?? {}) as { resourceVersion?: string; continue?: string }
-  const items = (body['items'] ?? []) as T[]
-  // Items of a built-in list come without type; whoever holds one should not need to know where it came from.
-  for (const [i, item] of items.entries()) if (item.kind === undefined) items[i] = withType(kind, item)
-  return { items, resourceVersion: metadata.resourceVersion ?? '', continue: metadata.continue || undefined }
+  return { resourceVersion: metadata.resourceVersion ?? '', continue: metadata.continue || undefined }
+}
+
+// Items of a built-in list come without type; whoever holds one should not need to know where it came from.
+function typed<T extends AnyObject>(kind: KindRef, item: T): T {
+  return item.kind === undefined ? withType(kind, item) : item
 }
 
 function withType<T extends AnyObject>(kind: KindRef, object: T): T {

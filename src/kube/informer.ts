@@ -1,6 +1,6 @@
 // Keeps the store of one kind true for ever: list, watch, resume; list again when the story was lost; back off with
 // jitter when the server is in trouble. It never gives up and never throws.
-import type { AnyObject, KindRef } from '#api'
+import type { KindRef } from '#api'
 import { type Clock, messageOf } from '#lib'
 import type { Client } from './client.ts'
 import { createBackoff, pause } from './patience.ts'
@@ -61,10 +61,10 @@ export function createInformer(
       let token: string | undefined
       let version: string | undefined
       do {
-        const page = await client.page<AnyObject>(kind, { ...scope, continue: token, signal, maxTries: 1 })
-        for (const item of page.items) listing.add(project(item))
-        version ??= page.resourceVersion
-        token = page.continue
+        const query = { ...scope, continue: token, signal }
+        const end = await client.page(kind, query, (item) => listing.add(project(item)))
+        version ??= end.resourceVersion
+        token = end.continue
       } while (token !== undefined)
       listing.end(version)
     } catch (error) {

@@ -41,7 +41,7 @@ export function createWords(limit = 8_192, longest = 256): Words {
 
 const sharedWords = createWords()
 
-const CONDITION_WORDS = ['type', 'status', 'reason', 'message', 'severity'] as const
+const CONDITION_WORDS = ['type', 'status', 'reason', 'message', 'severity', 'lastTransitionTime'] as const
 const OWNER_WORDS = ['apiVersion', 'kind'] as const
 
 // In place: a copy per object would undo the saving.

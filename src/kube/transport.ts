@@ -31,6 +31,8 @@ export interface Answer {
 
 export interface Transport {
   send(request: Request): Promise<Answer>
+  /** As `send`, but the body of a success is handed on while it arrives; `text` is empty then. */
+  read(request: Request, onChunk: (chunk: Buffer) => void): Promise<Answer>
   /** Resolves with the headers; the body flows on a connection that nobody shares. Destroy it to end it. */
   open(request: Request): Promise<http.IncomingMessage>
   close(): void
@@ -116,11 +118,14 @@ export function createTransport(
     }
   }
 
-  async function readWithin(response: http.IncomingMessage, request: Request): Promise<Answer> {
+  type OnChunk = (chunk: Buffer) => void
+  async function readWithin(response: http.IncomingMessage, request: Request, onChunk?: OnChunk): Promise<Answer> {
     const deadline = options.clock.after(request.timeoutMs, () => response.destroy(timeout()))
+    const { statusCode: status = 0, headers } = response
     try {
-      const text = await readAll(response, request.asked)
-      return { status: response.statusCode ?? 0, headers: response.headers, text }
+      if (!onChunk || status !== 200) return { status, headers, text: await readAll(response, request.asked) }
+      await handOn(response, onChunk)
+      return { status, headers, text: '' }
     } finally {
       deadline.cancel()
     }
@@ -128,6 +133,7 @@ export function createTransport(
 
   return {
     send: (request) => attempt(request, 'pool', (response) => readWithin(response, request)),
+    read: (request, onChunk) => attempt(request, 'pool', (response) => readWithin(response, request, onChunk)),
     open: (request) => attempt(request, 'single', async (response) => response),
     close: () => lines.close(),
   }
@@ -181,6 +187,21 @@ function readAll(response: http.IncomingMessage, asked: Asked): Promise<string> 
       else chunks.push(chunk)
     })
     response.on('end', () => resolve((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')))
+    response.on('error', reject)
+  })
+}
+
+function handOn(response: http.IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    response.on('data', (chunk: Buffer) => {
+      try {
+        onChunk(chunk)
+      } catch (error) {
+        reject(error)
+        response.destroy()
+      }
+    })
+    response.on('end', resolve)
     response.on('error', reject)
   })
 }

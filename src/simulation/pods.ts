@@ -19,6 +19,13 @@ interface Seen {
 type Action = { readonly do: 'bind'; readonly node: string } | { readonly do: 'delete' }
 
 export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
+  // Turns overlap: a place that was given away is taken before the cache has heard of it.
+  const given = new Map<string, string>()
+  const placed = (pods: readonly Projected<Pod>[]): readonly Pod[] =>
+    pods.map((pod) => {
+      const node = given.get(pod.metadata.uid ?? '')
+      return node === undefined || pod.spec?.nodeName !== undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node } }
+    })
   return {
     name: 'simulated-pod',
     kind: PodKind,
@@ -30,9 +37,13 @@ export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
     async observe({ cache }, pod) {
       const nodes = cache.list<Node>(NodeKind)
       const { nodeName } = pod.spec ?? {}
+      const uid = pod.metadata.uid ?? ''
+      given.delete(uid)
+      const choice = nodeName === undefined ? choose(pod, nodes, placed(cache.list<Pod>(PodKind))) : { message: '' }
+      if (choice.node) given.set(uid, choice.node.metadata.name)
       return {
         pod,
-        choice: nodeName === undefined ? choose(pod, nodes, cache.list<Pod>(PodKind)) : { message: '' },
+        choice,
         isOrphan: nodeName !== undefined && !nodes.some((node) => node.metadata.name === nodeName),
         fault: faultOf(cache, pod, pod.metadata.labels?.['app'] ?? '', pod.metadata.labels?.['app.kubernetes.io/name'] ?? ''),
         nowMs: stage.clock.now(),

@@ -13,6 +13,14 @@ terraform {
 
 provider "aws" {
   region = var.region
+
+  dynamic "assume_role" {
+    for_each = var.assume_role_arn == null ? [] : [var.assume_role_arn]
+    content {
+      role_arn    = assume_role.value
+      external_id = var.assume_role_external_id
+    }
+  }
 }
 
 variable "cluster_name" {
@@ -36,6 +44,10 @@ variable "kubernetes_version" {
 variable "region" {
   type        = string
   description = "AWS region."
+  validation {
+    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
+    error_message = "region must be an AWS region such as eu-west-1."
+  }
 }
 
 variable "vpc_id" {
@@ -51,6 +63,10 @@ variable "private_subnets" {
   type        = list(string)
   description = "Subnets for the control plane and the nodes; looked up by their role tag when empty."
   default     = []
+  validation {
+    condition     = alltrue([for id in var.private_subnets : startswith(id, "subnet-")])
+    error_message = "private_subnets must be ids of subnets."
+  }
 }
 
 variable "endpoint_public_access" {
@@ -69,6 +85,10 @@ variable "endpoint_public_access_cidrs" {
   type        = list(string)
   description = "Address blocks that may reach the public endpoint."
   default     = ["0.0.0.0/0"]
+  validation {
+    condition     = alltrue([for block in var.endpoint_public_access_cidrs : can(cidrhost(block, 0))])
+    error_message = "endpoint_public_access_cidrs must be address blocks such as 203.0.113.0/24."
+  }
 }
 
 variable "addons" {
@@ -112,6 +132,18 @@ variable "bootstrap_size" {
   }
 }
 
+variable "assume_role_arn" {
+  type        = string
+  description = "IAM role to assume; the credentials of the run itself when left out."
+  default     = null
+}
+
+variable "assume_role_external_id" {
+  type        = string
+  description = "External id that the role asks for."
+  default     = null
+}
+
 variable "tags" {
   type        = map(string)
   description = "Tags of everything that is made."
@@ -133,8 +165,8 @@ data "aws_subnets" "private" {
 locals {
   subnets   = length(var.private_subnets) > 0 ? var.private_subnets : one(data.aws_subnets.private[*].ids)
   discovery = { "karpenter.sh/discovery" = var.cluster_name }
-  full_role = "KarpenterNodeRole-${var.cluster_name}"
-  node_role = length(local.full_role) <= 64 ? local.full_role : "${substr(local.full_role, 0, 55)}-${substr(sha256(local.full_role), 0, 8)}"
+  full_role = format("KarpenterNodeRole-%s", var.cluster_name)
+  node_role = length(local.full_role) <= 64 ? local.full_role : format("%s-%s", substr(local.full_role, 0, 55), substr(sha256(local.full_role), 0, 8))
   needed    = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
   addons = {
     for name in setunion(keys(local.needed), keys(var.addons)) : name => merge(
@@ -188,13 +220,13 @@ data "aws_iam_policy_document" "irsa" {
     }
     condition {
       test     = "StringEquals"
-      variable = "${module.eks.oidc_provider}:aud"
+      variable = format("%s:aud", module.eks.oidc_provider)
       values   = ["sts.amazonaws.com"]
     }
     condition {
       test     = "StringEquals"
-      variable = "${module.eks.oidc_provider}:sub"
-      values   = ["system:serviceaccount:${var.karpenter_namespace}:karpenter"]
+      variable = format("%s:sub", module.eks.oidc_provider)
+      values   = [format("system:serviceaccount:%s:karpenter", var.karpenter_namespace)]
     }
   }
 }
@@ -214,7 +246,7 @@ module "karpenter" {
   node_iam_role_name            = local.node_role
   node_iam_role_use_name_prefix = false
   node_iam_role_additional_policies = {
-    ssm = "arn:${data.aws_partition.current.partition}:iam::aws:policy/AmazonSSMManagedInstanceCore"
+    ssm = format("arn:%s:iam::aws:policy/AmazonSSMManagedInstanceCore", data.aws_partition.current.partition)
   }
   tags = var.tags
 }

@@ -4,6 +4,10 @@
 variable "cluster_name" {
   type        = string
   description = "Name of the cluster."
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
+    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
+  }
 }
 
 variable "kubernetes_version" {
@@ -18,6 +22,10 @@ variable "kubernetes_version" {
 variable "region" {
   type        = string
   description = "AWS region that is imitated."
+  validation {
+    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
+    error_message = "region must be an AWS region such as eu-west-1."
+  }
 }
 
 variable "vpc_id" {
@@ -33,6 +41,10 @@ variable "private_subnets" {
   type        = list(string)
   description = "Subnets for the control plane and the nodes."
   default     = []
+  validation {
+    condition     = alltrue([for id in var.private_subnets : startswith(id, "subnet-")])
+    error_message = "private_subnets must be ids of subnets."
+  }
 }
 
 variable "endpoint_public_access" {
@@ -51,6 +63,10 @@ variable "endpoint_public_access_cidrs" {
   type        = list(string)
   description = "Address blocks that may reach the public endpoint."
   default     = ["0.0.0.0/0"]
+  validation {
+    condition     = alltrue([for block in var.endpoint_public_access_cidrs : can(cidrhost(block, 0))])
+    error_message = "endpoint_public_access_cidrs must be address blocks such as 203.0.113.0/24."
+  }
 }
 
 variable "addons" {
@@ -70,6 +86,24 @@ variable "identity" {
     condition     = contains(["podIdentity", "irsa"], var.identity)
     error_message = "identity must be podIdentity or irsa."
   }
+}
+
+variable "karpenter_namespace" {
+  type        = string
+  description = "Namespace of Karpenter's service account."
+  default     = "kube-system"
+}
+
+variable "assume_role_arn" {
+  type        = string
+  description = "IAM role that would be assumed."
+  default     = null
+}
+
+variable "assume_role_external_id" {
+  type        = string
+  description = "External id that the role asks for."
+  default     = null
 }
 
 variable "tags" {
@@ -127,6 +161,7 @@ resource "terraform_data" "cluster" {
     private = var.endpoint_private_access
     cidrs   = var.endpoint_public_access_cidrs
     tags    = var.tags
+    caller  = [var.assume_role_arn, var.assume_role_external_id]
   }
 }
 
@@ -168,7 +203,7 @@ resource "terraform_data" "addon" {
 }
 
 resource "terraform_data" "karpenter_role" {
-  input = { name = "KarpenterControllerRole-${substr(var.cluster_name, 0, 38)}", trust = var.identity }
+  input = { name = "KarpenterControllerRole-${substr(var.cluster_name, 0, 38)}", trust = var.identity, namespace = var.karpenter_namespace }
 }
 
 resource "terraform_data" "karpenter_policy" {

@@ -3,11 +3,19 @@
 variable "cluster_name" {
   type        = string
   description = "Cluster that the network is for."
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
+    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
+  }
 }
 
 variable "region" {
   type        = string
   description = "AWS region whose zones are imitated."
+  validation {
+    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
+    error_message = "region must be an AWS region such as eu-west-1."
+  }
 }
 
 variable "vpc_name" {
@@ -20,7 +28,7 @@ variable "vpc_cidr" {
   description = "Address block of the VPC."
   default     = "10.0.0.0/16"
   validation {
-    condition     = can(cidrnetmask(var.vpc_cidr)) && tonumber(split("/", var.vpc_cidr)[1]) <= 20
+    condition     = can(cidrnetmask(var.vpc_cidr)) && try(tonumber(split("/", var.vpc_cidr)[1]) >= 16 && tonumber(split("/", var.vpc_cidr)[1]) <= 20, false)
     error_message = "vpc_cidr must be an IPv4 block of /16 to /20: it is split into three private and three public subnets."
   }
 }
@@ -29,6 +37,18 @@ variable "single_nat_gateway" {
   type        = bool
   description = "One NAT gateway for all zones."
   default     = true
+}
+
+variable "assume_role_arn" {
+  type        = string
+  description = "IAM role that would be assumed."
+  default     = null
+}
+
+variable "assume_role_external_id" {
+  type        = string
+  description = "External id that the role asks for."
+  default     = null
 }
 
 variable "tags" {
@@ -43,7 +63,13 @@ locals {
 }
 
 resource "terraform_data" "vpc" {
-  input = { id = "vpc-${local.id}", name = var.vpc_name, cidr = var.vpc_cidr, tags = var.tags }
+  input = {
+    id   = "vpc-${local.id}"
+    name = var.vpc_name
+    cidr = var.vpc_cidr
+    tags = var.tags
+    role = [var.assume_role_arn, var.assume_role_external_id]
+  }
 }
 
 resource "terraform_data" "internet_gateway" {

@@ -12,16 +12,32 @@ terraform {
 
 provider "aws" {
   region = var.region
+
+  dynamic "assume_role" {
+    for_each = var.assume_role_arn == null ? [] : [var.assume_role_arn]
+    content {
+      role_arn    = assume_role.value
+      external_id = var.assume_role_external_id
+    }
+  }
 }
 
 variable "cluster_name" {
   type        = string
   description = "Cluster that the network is for."
+  validation {
+    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
+    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
+  }
 }
 
 variable "region" {
   type        = string
   description = "AWS region."
+  validation {
+    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
+    error_message = "region must be an AWS region such as eu-west-1."
+  }
 }
 
 variable "vpc_name" {
@@ -34,7 +50,7 @@ variable "vpc_cidr" {
   description = "Address block of the VPC."
   default     = "10.0.0.0/16"
   validation {
-    condition     = can(cidrnetmask(var.vpc_cidr)) && tonumber(split("/", var.vpc_cidr)[1]) <= 20
+    condition     = can(cidrnetmask(var.vpc_cidr)) && try(tonumber(split("/", var.vpc_cidr)[1]) >= 16 && tonumber(split("/", var.vpc_cidr)[1]) <= 20, false)
     error_message = "vpc_cidr must be an IPv4 block of /16 to /20: it is split into three private and three public subnets."
   }
 }
@@ -43,6 +59,18 @@ variable "single_nat_gateway" {
   type        = bool
   description = "One NAT gateway for all zones instead of one per zone."
   default     = true
+}
+
+variable "assume_role_arn" {
+  type        = string
+  description = "IAM role to assume; the credentials of the run itself when left out."
+  default     = null
+}
+
+variable "assume_role_external_id" {
+  type        = string
+  description = "External id that the role asks for."
+  default     = null
 }
 
 variable "tags" {

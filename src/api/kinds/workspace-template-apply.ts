@@ -183,7 +183,8 @@ export const WorkspaceTemplateApply = defineKind({
       lastError,
       attempts: count('Attempts made with these inputs.'),
       suspects: s.list(suspect, {
-        about: 'Resources that were being worked on when a run was killed; they may exist without being in the state.',
+        about:
+          'Resources that were being worked on when Terraform was killed. They may be half made, or exist a second time without being in the state.',
         maxItems: 100,
       }),
       state,

@@ -75,6 +75,7 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
     shortNames: ['po'],
     categories: all,
     status: true,
+    generation: true,
     subresources: ['eviction', 'binding'],
     selectable: [
       'spec.nodeName',

@@ -17,6 +17,8 @@ export const BUILTIN_RULES: Readonly<Record<string, Pick<Rules, 'prepare' | 'val
   '/ConfigMap': { validate: validateConfigMap },
   '/Namespace': { prepare: prepareNamespace, retire: retireNamespace },
   '/Service': { prepare: prepareService },
+  '/Event': { validate: validateEvent },
+  'events.k8s.io/Event': { validate: validateNewerEvent },
   '/Pod': { prepare: preparePod, validate: validatePod },
   '/PersistentVolumeClaim': { prepare: (claim, old) => startPhase(claim, old, 'Pending') },
   '/PersistentVolume': { prepare: (volume, old) => startPhase(volume, old, 'Pending') },
@@ -103,6 +105,34 @@ function prepareNamespace(namespace: ApiObject, old: ApiObject | undefined): voi
 
 function retireNamespace(namespace: ApiObject): void {
   namespace['status'] = { ...recordAt(namespace, 'status'), phase: 'Terminating' }
+}
+
+function validateEvent(event: ApiObject): readonly Fault[] {
+  return subjectFaults(event, 'involvedObject')
+}
+
+/** An event about something without a namespace lives in `default`. */
+function subjectFaults(event: ApiObject, field: string): readonly Fault[] {
+  const namespace = textAt(event, field, 'namespace')
+  const home = event.metadata.namespace ?? ''
+  if (namespace === home || (namespace === '' && home === 'default')) return []
+  if (namespace === '' && home === 'kube-system') return []
+  return [invalidFault('involvedObject.namespace', namespace, 'does not match event.namespace')]
+}
+
+const NEWER_EVENT_FIELDS = ['reportingController', 'reportingInstance', 'action', 'reason'] as const
+
+function validateNewerEvent(event: ApiObject, old: ApiObject | undefined): readonly Fault[] {
+  if (!event['eventTime']) return old && !old['eventTime'] ? [] : [requiredFault('eventTime')]
+  const type = textAt(event, 'type')
+  return [
+    ...NEWER_EVENT_FIELDS.filter((field) => textAt(event, field) === '').map((field) => requiredFault(field)),
+    ...(type === 'Normal' || type === 'Warning' ? [] : [invalidFault('type', '', `has invalid value: ${type}`)]),
+    ...(Buffer.byteLength(textAt(event, 'note')) > 1024
+      ? [invalidFault('note', '', 'can have at most 1024 bytes')]
+      : []),
+    ...subjectFaults(event, 'regarding'),
+  ]
 }
 
 function prepareService(service: ApiObject): void {

@@ -5,6 +5,7 @@ import { parseDocument } from 'yaml'
 import { messageOf } from '#lib'
 import { badRequest, StatusError } from '../status.ts'
 import { duplicateFields } from './duplicates.ts'
+import { decodeProtobuf } from './protobuf.ts'
 
 export const MAX_BODY = 3 * 1024 * 1024
 
@@ -32,6 +33,7 @@ export function mediaTypeOf(request: IncomingMessage): string {
 }
 
 export function parseBody(bytes: Buffer, mediaType: string): Body {
+  if (mediaType === 'application/vnd.kubernetes.protobuf') return { value: decodeProtobuf(bytes), duplicates: [] }
   const text = bytes.toString('utf8')
   if (mediaType === 'application/yaml' || mediaType.endsWith('+yaml')) return parseYaml(text)
   try {

@@ -5,7 +5,7 @@ import type { Json } from '#lib'
 import { typeSchema } from '../builtin/types.ts'
 import { parseJsonPath } from '../json-path.ts'
 import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
-import { ageCell, ageColumn } from '../present/columns.ts'
+import { ageCell, ageColumn, nameColumn } from '../present/columns.ts'
 import { apiVersionIn, type ObjectCheck, type ResourceType, type ServedVersion, type TableColumn } from './resource.ts'
 
 export type CompileSchema = (schema: JsonSchema) => CompiledSchema
@@ -129,8 +129,8 @@ function schemaCheck(schema: JsonSchema, compile: CompileSchema): ObjectCheck {
 }
 
 function toColumns(columns: readonly CrdColumn[] | undefined): readonly TableColumn[] {
-  if (!columns || columns.length === 0) return [{ ...ageColumn, type: 'date' }]
-  return columns.map((column) => {
+  if (!columns || columns.length === 0) return [nameColumn, { ...ageColumn, type: 'date' }]
+  const own = columns.map((column): TableColumn => {
     const read = parseJsonPath(column.jsonPath)
     return {
       name: column.name,
@@ -148,6 +148,7 @@ function toColumns(columns: readonly CrdColumn[] | undefined): readonly TableCol
       },
     }
   })
+  return [nameColumn, ...own]
 }
 
 /** Kubernetes' order of versions: v2, v1, v1beta2, v1beta1, v1alpha1, then the rest by name. */

@@ -1,7 +1,7 @@
 // What `kubectl get` shows for built-in kinds: the columns people know, for the kinds people list.
 import type { TableColumn } from '../kinds/resource.ts'
 import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
-import { ageCell, ageColumn, column, humanAge } from './columns.ts'
+import { ageCell, ageColumn, column, humanAge, nameColumn } from './columns.ts'
 
 const number = { type: 'integer' } as const
 const wide = { priority: 1 } as const
@@ -38,8 +38,13 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
     column('Last Seen', (event, now) => eventAge(event, now)),
     column('Type', text('type')),
     column('Reason', text('reason')),
-    column('Object', (event) => involved(event)),
+    column('Object', involved),
+    column('Subobject', (event) => textAt(subjectOf(event), 'fieldPath'), wide),
+    column('Source', eventSource, wide),
     column('Message', (event) => (textAt(event, 'message') || textAt(event, 'note')).trim()),
+    column('First Seen', firstSeen, wide),
+    column('Count', (event) => eventCount(event), { ...number, ...wide }),
+    { ...nameColumn, priority: 1 },
   ],
   '/Pod': [
     column('Ready', (pod) => `${readyContainers(pod)}/${listAt(pod, 'spec', 'containers').length}`),
@@ -78,7 +83,6 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
     column('StorageClass', text('spec', 'storageClassName')),
     ageColumn,
   ],
-  'events.k8s.io/Event': [],
   'coordination.k8s.io/Lease': [column('Holder', text('spec', 'holderIdentity')), ageColumn],
   'apps/Deployment': [
     column('Ready', (object) => `${at('status', 'readyReplicas')(object)}/${at('spec', 'replicas')(object)}`),
@@ -174,8 +178,9 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
 }
 
 export function builtinColumns(group: string, kind: string): readonly TableColumn[] {
+  // An event's own name says nothing: it comes last, and only when asked for.
   if (kind === 'Event') return COLUMNS['/Event']!
-  return COLUMNS[`${group}/${kind}`] ?? [ageColumn]
+  return [nameColumn, ...(COLUMNS[`${group}/${kind}`] ?? [ageColumn])]
 }
 
 function conditionIs(object: ApiObject, type: string): string {
@@ -288,9 +293,31 @@ function roleName(binding: ApiObject): string {
   return `${textAt(binding, 'roleRef', 'kind')}/${textAt(binding, 'roleRef', 'name')}`
 }
 
-function involved(event: ApiObject): string {
+function subjectOf(event: ApiObject): Record<string, unknown> {
   const about = recordAt(event, 'involvedObject')
-  const subject = Object.keys(about).length > 0 ? about : recordAt(event, 'regarding')
+  return Object.keys(about).length > 0 ? about : recordAt(event, 'regarding')
+}
+
+function eventSource(event: ApiObject): string {
+  const source = { ...recordAt(event, 'deprecatedSource'), ...recordAt(event, 'source') }
+  const component =
+    textAt(source, 'component') || textAt(event, 'reportingComponent') || textAt(event, 'reportingController')
+  const host = textAt(source, 'host') || textAt(event, 'reportingInstance')
+  return [component, host].filter((part) => part !== '').join(', ')
+}
+
+function firstSeen(event: ApiObject, now: number): string {
+  const first = textAt(event, 'firstTimestamp') || textAt(event, 'deprecatedFirstTimestamp')
+  return ageCell(first || textAt(event, 'eventTime') || event.metadata.creationTimestamp, now)
+}
+
+function eventCount(event: ApiObject): number {
+  const count = valueAt(event, 'series', 'count') ?? valueAt(event, 'count') ?? valueAt(event, 'deprecatedCount')
+  return Number(count ?? 1)
+}
+
+function involved(event: ApiObject): string {
+  const subject = subjectOf(event)
   return `${textAt(subject, 'kind').toLowerCase()}/${textAt(subject, 'name')}`
 }
 

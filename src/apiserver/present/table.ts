@@ -1,12 +1,11 @@
 // Objects as rows, the way `kubectl get` asks for them.
 import type { ServedVersion } from '../kinds/resource.ts'
 import type { ApiObject } from '../object.ts'
-import { nameColumn } from './columns.ts'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
 
 export function columnDefinitions(version: ServedVersion): readonly object[] {
-  return [nameColumn, ...version.columns].map(({ name, type, format, description, priority }) => ({
+  return version.columns.map(({ name, type, format, description, priority }) => ({
     name,
     type,
     format: format ?? '',
@@ -16,7 +15,7 @@ export function columnDefinitions(version: ServedVersion): readonly object[] {
 }
 
 export function toRow(object: ApiObject, version: ServedVersion, include: IncludeObject, now: number): object {
-  const cells = [nameColumn, ...version.columns].map((column) => column.cell(object, now) ?? null)
+  const cells = version.columns.map((column) => column.cell(object, now) ?? null)
   if (include === 'None') return { cells }
   return { cells, object: include === 'Object' ? object : toPartialMetadata(object) }
 }

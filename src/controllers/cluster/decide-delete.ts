@@ -3,7 +3,7 @@ import { CLUSTER_FINALIZER, isDeletedForMove } from '#api'
 import { act, type Decision, done, names, stalled, waiting } from '#runtime'
 import { isRetained, strangerOwning } from './apply.ts'
 import type { Action } from './decide.ts'
-import { heldBy } from './direct-delete.ts'
+import { decideHold } from './direct-delete.ts'
 import type { Observed } from './observe.ts'
 
 export function decideDelete(seen: Observed): Decision<Action> {
@@ -12,8 +12,8 @@ export function decideDelete(seen: Observed): Decision<Action> {
   const release = act<Action>({ do: 'remove-finalizer' })
   if (isDeletedForMove(object)) return release
 
-  const held = heldBy(object, cluster, cluster?.infrastructureRef)
-  if (held) return waiting('DeletedDirectly', held)
+  const held = decideHold(object, cluster, cluster?.infrastructureRef, seen.nowMs)
+  if (held) return held
   if (controlPlanes.length > 0)
     return waiting('WaitingForControlPlane', `Waiting for the control plane ${names(controlPlanes)} to be deleted`)
   if (!apply || strangerOwning(apply, object)) return release

@@ -44,7 +44,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
       { kind: CAPTCluster, name: BY_CLUSTER, values: clusterValues },
       { kind: CAPTControlPlane, name: BY_CLUSTER, values: clusterValues },
     ],
-    observe: async ({ cache }, object) => observeCluster(cache, clusterKind, object),
+    observe: async ({ cache, clock }, object) => observeCluster(cache, clusterKind, object, clock.now()),
     decide,
     act: actOnCluster,
     status: statusOf,

@@ -26,6 +26,7 @@ export interface Observed {
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts
   readonly controlPlanes: readonly ObjectRef[]
+  readonly nowMs: number
 }
 
 /** The Cluster that owns the object; one of the same name but another uid is a stranger. */
@@ -41,7 +42,12 @@ export function clusterNameOf(object: AnyObject): string {
   return clusterOwnerOf(object)?.name ?? object.metadata.labels?.[CLUSTER_NAME_LABEL] ?? object.metadata.name
 }
 
-export function observeCluster(cache: Cache, clusterKind: KindRef, object: Projected<CAPTCluster>): Observed {
+export function observeCluster(
+  cache: Cache,
+  clusterKind: KindRef,
+  object: Projected<CAPTCluster>,
+  nowMs: number,
+): Observed {
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
   const name = vpcApplyName(object, clusterName)
@@ -56,5 +62,6 @@ export function observeCluster(cache: Cache, clusterKind: KindRef, object: Proje
     apply,
     facts: readApply(apply),
     controlPlanes,
+    nowMs,
   }
 }

@@ -10,20 +10,17 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Aws } from '#aws'
-import { isKubeError } from '#kube'
 import { CaptError, messageOf, redact } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
 import { writeApply } from '../cluster/apply.ts'
 import { setBlockMove } from '../cluster/block-move.ts'
+import { keepKubeconfig, writeSecrets } from './act-secrets.ts'
 import type { Action } from './decide.ts'
 import { resolveIdentity } from './identity.ts'
-import type { KubeconfigKeeper, Subject } from './keeper.ts'
-import { execKubeconfig, tokenKubeconfig } from './kubeconfig.ts'
+import type { KubeconfigKeeper } from './keeper.ts'
 import type { Memory } from './memory.ts'
 import type { Observed } from './observe.ts'
-import { type Connection, toConnection } from './outputs.ts'
-import { REFRESHED_ANNOTATION, toSecrets, writeSecret } from './secrets.ts'
-import { connectionSecretName, identityOf } from './variables.ts'
+import { identityOf } from './variables.ts'
 
 /** Answers undefined when the API server behind a kubeconfig answers, else why not. */
 export type Reach = (kubeconfig: string) => Promise<string | undefined>
@@ -89,82 +86,6 @@ async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen:
     const hint =
       error instanceof CaptError && error.hint ? error.hint : 'allow iam:GetRole and iam:CreateServiceLinkedRole'
     ports.memory.noteSpotRole(memory.account, { message: redact(messageOf(error)), hint })
-  }
-}
-
-/** What a person has to put right is remembered and shown; a server that is away is the queue's business. */
-async function writeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const key = keyOf(seen.object)
-  try {
-    await makeSecrets(world, ports, seen)
-    ports.memory.noteSecrets(key, seen.source)
-  } catch (error) {
-    if (!(error instanceof CaptError) || isKubeError(error)) throw error
-    const hint = error.hint ?? `see docs/errors.md#${error.code}`
-    ports.memory.noteSecrets(key, seen.source, { message: redact(error.message), hint })
-  }
-}
-
-async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const { object, clusterName, source, network, region = '' } = seen
-  const connection = await readConnection(world, seen)
-  const subject = toSubject(world, ports, seen, connection)
-  const server = subject.server
-  const eks = { clusterName: connection.clusterName, region, roleArn: identityOf(object, network)?.roleArn }
-  const signed = connection.kubeconfig === undefined ? await subject.sign() : undefined
-  const nowMs = world.clock.now()
-  const secrets = toSecrets({
-    owner: object,
-    cluster: clusterName,
-    source,
-    kubeconfig: connection.kubeconfig ?? tokenKubeconfig(server, signed?.token ?? ''),
-    expiresAtMs: signed?.expiresAtMs,
-    nowMs,
-    userKubeconfig: connection.kubeconfig ?? execKubeconfig(server, eks),
-    caData: connection.caData,
-  })
-  for (const secret of secrets) await writeSecret(world.objects, secret, object)
-  if (signed) ports.keeper.keep({ ...subject, refreshedAtMs: nowMs })
-  else ports.keeper.forget(keyOf(object))
-}
-
-/** After a restart: the Secret is current, and only its timer is missing. */
-async function keepKubeconfig(world: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const refreshed = seen.kubeconfig?.metadata.annotations?.[REFRESHED_ANNOTATION]
-  const refreshedAtMs = refreshed === undefined ? 0 : Date.parse(refreshed)
-  const subject = await readConnection(world, seen).then(
-    (connection) => toSubject(world, ports, seen, connection),
-    (error: unknown) => {
-      // A deletion must not stop here: the refresh fails where it is seen, and the rest goes on.
-      if (!seen.object.metadata.deletionTimestamp && !seen.cluster?.deleting) throw error
-      const unknown = { kubeconfig: undefined, url: '', caData: '', clusterName: seen.clusterName }
-      return { ...toSubject(world, ports, seen, unknown), sign: () => Promise.reject(error) }
-    },
-  )
-  ports.keeper.keep({ ...subject, refreshedAtMs })
-}
-
-async function readConnection({ objects }: World, seen: Observed): Promise<Connection> {
-  const { object, clusterName, facts, network } = seen
-  const key = { namespace: object.metadata.namespace ?? '', name: connectionSecretName(clusterName) }
-  const secret = await objects.get<Secret>(SecretKind, key)
-  return toConnection(facts, secret, network.clusterName ?? clusterName)
-}
-
-function toSubject({ objects, clock }: World, { aws }: ActPorts, seen: Observed, connection: Connection): Subject {
-  const { object, clusterName, source, network, region = '' } = seen
-  const owner: AnyObject = { apiVersion: object.apiVersion, kind: object.kind, metadata: object.metadata }
-  const identity = identityOf(object, network)
-  return {
-    owner,
-    cluster: clusterName,
-    source,
-    server: { name: clusterName, url: connection.url, caData: connection.caData },
-    refreshedAtMs: clock.now(),
-    sign: async () => {
-      const resolved = await resolveIdentity(objects, identity, object.metadata.namespace ?? '')
-      return aws.eksToken(resolved, { name: connection.clusterName, region })
-    },
   }
 }
 

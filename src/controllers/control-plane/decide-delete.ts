@@ -3,8 +3,8 @@
 import { CONTROL_PLANE_FINALIZER, isDeletedForMove } from '#api'
 import { act, type Decision, done, names, stalled, waiting } from '#runtime'
 import { strangerOwning } from '../cluster/apply.ts'
-import { heldBy } from '../cluster/direct-delete.ts'
-import { secondsLeft } from './deadline.ts'
+import { secondsLeft } from '../cluster/deadline.ts'
+import { decideHold } from '../cluster/direct-delete.ts'
 import type { Action } from './decide.ts'
 import { keepAlive } from './keep-alive.ts'
 import type { Observed } from './observe.ts'
@@ -18,8 +18,8 @@ export function decideDelete(seen: Observed): Decision<Action> {
   const release = act<Action>({ do: 'remove-finalizer' })
   if (isDeletedForMove(object)) return release
 
-  const held = heldBy(object, cluster, cluster?.controlPlaneRef)
-  if (held) return waiting('DeletedDirectly', held)
+  const held = decideHold(object, cluster, cluster?.controlPlaneRef, seen.nowMs)
+  if (held) return held
   const addons = waitForAddons(seen)
   if (addons) return keepAlive(seen) ?? addons
   const workers = seen.workers.filter((worker) => !worker.deleting)

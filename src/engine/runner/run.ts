@@ -167,7 +167,7 @@ class Runner {
       const known = new Set(this.#state.info?.addresses)
       this.#suspects = suspectsOf(readProgress(folder.messages), known, runId)
       for (const { address } of this.#suspects) {
-        this.#say(`${address} was being made when Terraform was killed; it may exist without being in the state`)
+        this.#say(`${address} was being worked on when Terraform was killed; look at it`)
       }
     }
     for (const path of [folder.messages, folder.errors]) rmSync(path, { force: true })

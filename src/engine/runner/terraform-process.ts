@@ -128,7 +128,7 @@ export async function waitForOrphan(
   let askedAt: number | undefined
   for (let waited = false; ; waited = true) {
     const orphan = findOrphan(folder)
-    return waited
+    if (!orphan) return waited
     const now = clock.monotonic()
     if (!orphan.leads) aloneSince ??= now
     if (aloneSince !== undefined && now - aloneSince > ORPHAN_CHILD_MS) signal(-orphan.pid, 'SIGKILL')
