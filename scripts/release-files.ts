@@ -73,7 +73,7 @@ function toText(manifests: readonly Manifest[], what: string): string {
  * both) without editing what they downloaded. Every other `${…}`, as in descriptions of fields, is escaped.
  */
 function componentsText(manifests: readonly Manifest[], what: string): string {
-  const text = toText(manifests, what).replaceAll('${', '$${')
+  const text = toText(manifests, what).replaceAll('${', () => '$${')
   const settings = [
     [/^( +image: )(\S+)$/m, 'CAPT_IMAGE'],
     [/^( +limits:\n +cpu: )(\S+)$/m, 'CAPT_CPU_LIMIT'],

@@ -234,7 +234,7 @@ export function simulationExample(): Manifest[] {
 /** clusterctl substitutes `${…}` everywhere, also inside HCL: there a dollar is written twice. */
 function escapeForClusterctl(manifest: Manifest): Manifest {
   const spec = JSON.parse(JSON.stringify(manifest['spec']), (_key, value: unknown) =>
-    typeof value === 'string' ? value.replaceAll('${', '$${') : value,
+    typeof value === 'string' ? value.replaceAll('${', () => '$${') : value,
   ) as unknown
   return { ...manifest, spec }
 }

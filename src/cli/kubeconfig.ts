@@ -7,7 +7,7 @@ const EXPIRES_ANNOTATION = 'capt.appthrust.com/expires-at'
 
 export const command: Command = {
   name: 'kubeconfig',
-  summary: 'Print the kubeconfig of a cluster',
+  summary: 'Print a kubeconfig for a cluster',
   positionals: 'CLUSTER',
   examples: [
     { run: 'kubeconfig demo > demo.yaml', about: 'For people: asks the AWS command line for a token when it is used' },

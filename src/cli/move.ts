@@ -18,7 +18,7 @@ import { confirm } from './output.ts'
 
 export const command: Command = {
   name: 'move',
-  summary: 'Hand clusters over to another management cluster, Terraform state included',
+  summary: 'Hand clusters to another management API, state included',
   positionals: '[CLUSTER…]',
   examples: [
     { run: 'move --to-kubeconfig mgmt.yaml', about: 'Move every cluster of the namespace' },

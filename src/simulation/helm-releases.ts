@@ -171,12 +171,12 @@ function report(seen: Seen) {
     return { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation), ...(resetAt ? { lastHandledResetAt: resetAt } : {}) }
   }
   if (!chart?.isReady) return { fields: say('False', 'SourceNotReady', chart?.problem ?? 'no chart is given') }
-  if (chart.name !== 'karpenter') return { fields: { ...say('True', 'InstallSucceeded', `Simulated: chart ${chart.name} brings nothing here`), history: [{ chartName: chart.name, chartVersion: chart.version, status: 'deployed' }] } }
+  if (chart.name !== 'karpenter') return { fields: { ...say('True', 'InstallSucceeded', `Simulated: chart ${chart.name} brings nothing here`), history: [deployed(release, chart, digest, nowMs, 1)] } }
   if (seen.problem.message) return { fields: say('False', 'InstallFailed', `Helm install failed: ${seen.problem.message}`, 'RetriesExceeded') }
   const lastAttemptedAt = isInstalled(seen) && !wasReset ? (release.status?.lastAttemptedAt ?? toTimestamp(nowMs)) : toTimestamp(nowMs)
   if (isInstalled(seen) && isAvailable(seen)) {
     const known = release.status?.history?.[0]
-    const history = known?.digest === digest ? release.status!.history : [{ chartName: chart.name, chartVersion: chart.version, digest, status: 'deployed' }, ...(release.status?.history ?? [])].slice(0, 5)
+    const history = known?.digest === digest ? release.status!.history : [deployed(release, chart, digest, nowMs, (release.status?.history?.length ?? 0) + 1), ...(release.status?.history ?? [])].slice(0, 5)
     const reason = (history?.length ?? 1) > 1 ? 'UpgradeSucceeded' : 'InstallSucceeded'
     return { fields: { ...say('True', reason, `Helm ${reason === 'InstallSucceeded' ? 'install' : 'upgrade'} succeeded for release karpenter with chart ${chart.name}@${chart.version} (simulated)`), history, lastAttemptedAt, installFailures: 0 } }
   }
@@ -188,3 +188,19 @@ function report(seen: Seen) {
   return { fields: { ...say('False', 'InstallFailed', message, isRetried ? undefined : 'RetriesExceeded'), lastAttemptedAt, installFailures: 1 } }
 }
 
+/** One entry of status.history, with everything that the real definition asks for. */
+function deployed(release: AnyObject, chart: Chart, digest: string, nowMs: number, version: number) {
+  const at = toTimestamp(nowMs)
+  return {
+    name: release.metadata.name,
+    namespace: release.metadata.namespace ?? '',
+    version,
+    chartName: chart.name,
+    chartVersion: chart.version,
+    digest,
+    configDigest: digest,
+    firstDeployed: at,
+    lastDeployed: at,
+    status: 'deployed',
+  }
+}
