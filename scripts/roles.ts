@@ -73,6 +73,7 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
   ],
   addons: [
     ...keeps(INFRA, 'addonpipelines'),
+    need(INFRA, 'addonpipelines', ['create'], 'the pipeline that comes with capt, in its own namespace'),
     ...keeps(INFRA, 'addondeliveries'),
     need(INFRA, 'addondeliveries', ['create', 'delete'], 'one per selected cluster'),
     need(INFRA, 'workspacetemplateapplies', ['get'], 'outputs that a pipeline names as variables'),

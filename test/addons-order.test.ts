@@ -76,10 +76,10 @@ describe('the order of add-ons', () => {
 
   it('opens the gate within five requests after Flux was seen healthy, and waits for no timer', async () => {
     world = await addonsWorld()
-    const workload = await world.addCluster('demo')
+    const workload = await world.addCluster('demo', { faults: { 'capt-probe': 'slow=5s' } })
     let seenAt = -1
     workload.storage.onEvent(({ object }) => {
-      if (object.metadata.name === 'source-controller-simulated') seenAt = world.home.requests.length
+      if (object.metadata.name === 'capt-probe' && conditionStatus(object, 'Ready') === 'True') seenAt = world.home.requests.length
     })
     await world.until('the gate is open', () => gate() === 'true')
     const after = world.home.requests.slice(seenAt)

@@ -5,7 +5,13 @@ import { connect, createEvents, loadKubeconfig } from '#kube'
 import { type Log, systemClock } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
 
-const [kubeconfig, workDir, binary, runner, graceSeconds] = process.argv.slice(2) as [string, string, string, string, string]
+const [kubeconfig, workDir, binary, runner, graceSeconds] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
 
 const write = (level: string) => (message: string, keys?: object) =>
   process.stderr.write(`${JSON.stringify({ level, message, ...keys })}\n`)

@@ -42,7 +42,11 @@ export interface EngineWorld {
   manager(options?: Partial<LocalEngineOptions>): Promise<Manager>
   create<T extends AnyObject>(kind: KindRef, object: T): Promise<T>
   /** Resolves with the apply when the test is true of it; fails with its conditions when that takes too long. */
-  until(name: string, test: (apply: WorkspaceTemplateApply) => boolean, seconds?: number): Promise<WorkspaceTemplateApply>
+  until(
+    name: string,
+    test: (apply: WorkspaceTemplateApply) => boolean,
+    seconds?: number,
+  ): Promise<WorkspaceTemplateApply>
   untilGone(name: string, seconds?: number): Promise<void>
   close(): Promise<void>
 }
@@ -66,7 +70,8 @@ export async function engineWorld(): Promise<EngineWorld> {
   await objects.create(NamespaceKind, namespace).catch(() => undefined)
   const workDir = join(folder, 'runs')
   const undo: (() => Promise<unknown>)[] = []
-  const find = (name: string) => objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace: 'default', name })
+  const find = (name: string) =>
+    objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace: 'default', name })
 
   const engine = async (options: Partial<LocalEngineOptions> = {}) => {
     const made = await createLocalEngine({

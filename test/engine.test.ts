@@ -93,7 +93,10 @@ if (hasTerraform) {
         type: 'merge',
         body: { spec: { variables: { who: 'you' } } },
       })
-      const after = await world.until('hello-apply', (apply) => isReady(apply) && apply.status?.outputs?.['greeting'] === 'hello you')
+      const after = await world.until(
+        'hello-apply',
+        (apply) => isReady(apply) && apply.status?.outputs?.['greeting'] === 'hello you',
+      )
       assert.notEqual(after.status?.run?.id, before.status?.run?.id)
       assert.notEqual(after.status?.appliedHash, before.status?.appliedHash)
     })
@@ -103,11 +106,17 @@ if (hasTerraform) {
         type: 'merge',
         body: { spec: { template: { spec: { forProvider: { module: MODULE.replace('hello', 'good morning') } } } } },
       })
-      await world.until('hello-apply', (apply) => isReady(apply) && apply.status?.outputs?.['greeting'] === 'good morning you')
+      await world.until(
+        'hello-apply',
+        (apply) => isReady(apply) && apply.status?.outputs?.['greeting'] === 'good morning you',
+      )
     })
 
     it('stalls on a template that is not Terraform, and names the place', async () => {
-      await world.create(WorkspaceTemplate, aTemplate('output "x" {\n  value = nonsense.y\n}\n', {}, { name: 'broken' }))
+      await world.create(
+        WorkspaceTemplate,
+        aTemplate('output "x" {\n  value = nonsense.y\n}\n', {}, { name: 'broken' }),
+      )
       await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'broken' } }, { name: 'broken' }))
       const { status } = await world.until('broken', isStalled)
       assert.equal(status?.lastError?.kind, 'user')

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Lease, LeaseKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
-import { folderOf, leaseName, loadState, readRecord, readState, type RunRecord, suffixOf } from '#engine'
+import { folderOf, leaseName, loadState, type RunRecord, readRecord, readState, suffixOf } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld } from './engine-world.ts'
 
@@ -58,14 +58,17 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
   const ledger = () => readFileSync(ledgerFile, 'utf8').split('\n').filter(Boolean)
   const isReached = (moment: Moment) => {
     if (moment === 'before-start') return existsSync(join(folder.path, 'request.json'))
-    if (moment === 'first') return existsSync(folder.messages) && readFileSync(folder.messages, 'utf8').includes('apply_start')
+    if (moment === 'first')
+      return existsSync(folder.messages) && readFileSync(folder.messages, 'utf8').includes('apply_start')
     if (moment === 'apply') return ledger().filter((line) => line.startsWith('made')).length >= 2
     if (moment === 'destroy') return ledger().filter((line) => line.startsWith('gone')).length >= 2
     return existsSync(join(marks, moment))
   }
   const terraformPid = () => {
     try {
-      const { process } = JSON.parse(readFileSync(join(folder.path, 'terraform.json'), 'utf8')) as { process: { pid: number } }
+      const { process } = JSON.parse(readFileSync(join(folder.path, 'terraform.json'), 'utf8')) as {
+        process: { pid: number }
+      }
       return process.pid
     } catch {
       return undefined

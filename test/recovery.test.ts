@@ -1,7 +1,7 @@
 // A bounded part of the kill matrix; test/chaos has all of it. After each kill a new manager finds everything again.
 import { describe, it } from 'node:test'
-import { killAndRecover } from './recovery-story.ts'
 import { hasTerraform } from './engine-world.ts'
+import { killAndRecover } from './recovery-story.ts'
 
 if (hasTerraform) {
   describe('a run survives', { concurrency: 2 }, () => {

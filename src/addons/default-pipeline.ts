@@ -1,6 +1,5 @@
 // The pipeline that capt ships: Flux, then Karpenter, then a node pool, each when the Cluster asks for it.
 import { AddonPipeline, apiVersionOf } from '#api'
-import { chartUrl } from '#catalog'
 import { DEFAULT_PIPELINE, MANAGED_LABEL, PIPELINE_CHOICE_LABEL } from './names.ts'
 
 export const FLUX_WISH = { key: 'fluxcd.io/enabled', value: 'true' } as const
@@ -12,9 +11,7 @@ const retry = { limit: 5, backoff: '30s' }
 const uninstall = { policy: 'Delete', timeout: '10m' } as const
 const shared = { checks: [], timeout: '15m', retry, onFailure: 'Stop', uninstall } as const
 
-/** `probeTag`: a chart version that Flux must be able to fetch before it counts as healthy; none when left out. */
-export function defaultPipeline(namespace: string, options: { readonly probeTag?: string } = {}): AddonPipeline {
-  const probe = options.probeTag ? { probe: { url: chartUrl(), tag: options.probeTag } } : {}
+export function defaultPipeline(namespace: string): AddonPipeline {
   return {
     apiVersion: apiVersionOf(AddonPipeline),
     kind: AddonPipeline.kind,
@@ -25,7 +22,7 @@ export function defaultPipeline(namespace: string, options: { readonly probeTag?
       variablesFrom: [{ kind: 'ConfigMap', name: '${CLUSTER_NAME}-addons', optional: true }],
       teardown: { terminateInstances: false, timeout: '15m' },
       stages: [
-        { name: 'flux', needs: [], enabledBy: [FLUX_WISH], flux: { networkPolicy: true, existing: 'Adopt', ...probe }, ...shared },
+        { name: 'flux', needs: [], enabledBy: [FLUX_WISH], flux: { networkPolicy: true, existing: 'Adopt' }, ...shared },
         {
           name: 'karpenter',
           needs: ['flux'],

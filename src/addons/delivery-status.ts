@@ -4,6 +4,7 @@ import { formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
+import { summarize } from './health.ts'
 import type { StageJudgement } from './judge-stage.ts'
 import { judgeTeardown } from './teardown.ts'
 
@@ -47,7 +48,8 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
   if (!seen.isWanted) return { name: seen.stage.name, state }
   const now = toTimestamp(nowMs)
   const isReady = rendered?.is === 'ready'
-  const rows = seen.parts.flatMap((part) => part.rows)
+  // A part that waits for the one before it has not begun: it is not missing yet.
+  const rows = seen.parts.filter((part, i) => i === 0 || part.isWritten).flatMap((part) => part.rows)
   const equal = rows.length > 0 && rows.every((row) => row.equal)
   const deliveredSince = equal ? ((before?.delivered?.equal ? before.delivered.since : undefined) ?? now) : undefined
   const looked = seen.parts.some((part) => part.findings !== undefined)
@@ -83,7 +85,7 @@ function isEarly({ seen, state }: StageJudgement): boolean {
 
 function evidenceOf({ seen }: StageJudgement): readonly string[] {
   const findings = seen.parts.flatMap((part) => part.findings ?? [])
-  return findings.map((finding) => finding.evidence)
+  return summarize(findings)
 }
 
 function durationsOf({ startedAt, seen }: StageJudgement, delivered: string | undefined, healthy: string | undefined): Pick<StageStatus, 'durations'> {

@@ -1,6 +1,15 @@
 // Fetches what a health check looks at. Reads only; a kind or object that is not there is an answer, not an error.
-import { type AddonCheck, type AnyObject, DeploymentKind, type Key, type KindRef, PodKind, type UnknownObject } from '#api'
-import { CustomResourceDefinitionKind } from '#api'
+import {
+  type AddonCheck,
+  type AnyObject,
+  CustomResourceDefinitionKind,
+  DeploymentKind,
+  type Key,
+  type KindRef,
+  NodeKind,
+  PodKind,
+  type UnknownObject,
+} from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { isPlainObject, pluralOf } from '#lib'
 
@@ -8,12 +17,16 @@ import { isPlainObject, pluralOf } from '#lib'
 export type Check = AddonCheck & {
   /** Chart version that a HelmRelease must run. */
   readonly version?: string
+  /** Pods of a Deployment must not be on nodes that carry this label. */
+  readonly awayFrom?: string
 }
 
 export interface Sight {
   readonly object: UnknownObject | undefined
   /** Pods of an unfinished Deployment, or EndpointSlices of a Service. */
   readonly beside: readonly UnknownObject[]
+  /** Nodes on which the pods must not be, but are. */
+  readonly misplaced?: readonly string[]
   readonly served: boolean
 }
 
@@ -65,8 +78,10 @@ export async function look(objects: Objects, check: Check): Promise<Sight> {
       return { ...NOTHING, beside: await all(objects, kind, { namespace: check.namespace, labelSelector }) }
     }
     const object = await objects.get<UnknownObject>(kind, key)
-    const beside = object && check.type === 'DeploymentAvailable' && !isAvailable(object) ? await podsOf(objects, object) : []
-    return { object, beside, served: true }
+    if (!object || check.type !== 'DeploymentAvailable') return { object, beside: [], served: true }
+    if (!isAvailable(object)) return { object, beside: await podsOf(objects, object), served: true }
+    const misplaced = check.awayFrom ? await nodesUnder(objects, object, check.awayFrom) : []
+    return { object, beside: [], misplaced, served: true }
   } catch (error) {
     if (isKubeError(error, 'KindNotServed')) return { ...NOTHING, served: false }
     if (isKubeError(error, 'NotFound')) return NOTHING
@@ -87,6 +102,15 @@ async function podsOf(objects: Objects, deployment: UnknownObject): Promise<read
     .map(([key, value]) => `${key}=${value}`)
     .join(',')
   return await all(objects, PodKind, { namespace: deployment.metadata.namespace, labelSelector })
+}
+
+async function nodesUnder(objects: Objects, deployment: UnknownObject, label: string): Promise<readonly string[]> {
+  const forbidden = new Set<string>()
+  for await (const node of objects.list<AnyObject>(NodeKind, { labelSelector: label })) forbidden.add(node.metadata.name)
+  if (forbidden.size === 0) return []
+  const pods = await podsOf(objects, deployment)
+  const used = pods.flatMap((pod) => (isPlainObject(pod['spec']) ? [String(pod['spec']['nodeName'])] : []))
+  return [...new Set(used.filter((name) => forbidden.has(name)))].sort()
 }
 
 async function all(

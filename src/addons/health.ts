@@ -1,7 +1,7 @@
 // Judges what was seen in a workload cluster. Pure. Evidence is stable text: it changes only when the fact does.
 import { findCondition, type UnknownObject } from '#api'
 import { isPlainObject } from '#lib'
-import { failed, type Finding, healthy, progressing } from './health-finding.ts'
+import { failed, type Finding, healthy, progressing, troubled } from './health-finding.ts'
 import { judgeHelmRelease, judgeSource } from './health-flux.ts'
 import { readPath } from './health-path.ts'
 import type { Check, Sight } from './health-read.ts'
@@ -16,7 +16,7 @@ export function judge(check: Check, sight: Sight): Finding {
     case 'CRDEstablished':
       return judgeDefinition(name, object)
     case 'DeploymentAvailable':
-      return judgeDeployment(name, object, sight.beside)
+      return judgeDeployment(name, object, sight)
     case 'HelmReleaseReady':
       return judgeHelmRelease(name, object, check.version)
     case 'SourceReady':
@@ -42,7 +42,7 @@ function judgeDefinition(name: string, object: UnknownObject): Finding {
   return findCondition(conditions, 'Established')?.status === 'True' ? healthy(`${name} established`) : progressing(`${name} not established yet`)
 }
 
-function judgeDeployment(name: string, object: UnknownObject, pods: readonly UnknownObject[]): Finding {
+function judgeDeployment(name: string, object: UnknownObject, { beside: pods, misplaced }: Sight): Finding {
   const status = statusOf(object)
   const spec = isPlainObject(object['spec']) ? object['spec'] : {}
   const wanted = typeof spec['replicas'] === 'number' ? spec['replicas'] : 1
@@ -52,9 +52,12 @@ function judgeDeployment(name: string, object: UnknownObject, pods: readonly Unk
   const seen = `${name}: ${count('availableReplicas')} of ${wanted} available${trouble ? `; ${trouble}` : ''}`
   const progress = findCondition(status['conditions'], 'Progressing')
   if (progress?.status === 'False') return failed(`${seen} (${progress.reason})`)
-  if (count('updatedReplicas') < wanted) return progressing(`${name}: ${count('updatedReplicas')} of ${wanted} updated${trouble ? `; ${trouble}` : ''}`)
+  const going = trouble ? troubled : progressing
+  if (count('updatedReplicas') < wanted) return going(`${name}: ${count('updatedReplicas')} of ${wanted} updated${trouble ? `; ${trouble}` : ''}`)
   const available = findCondition(status['conditions'], 'Available')?.status === 'True'
-  return available && count('availableReplicas') >= wanted ? healthy(seen) : progressing(seen)
+  if (!available || count('availableReplicas') < wanted) return going(seen)
+  if (misplaced && misplaced.length > 0) return failed(`${name} runs on nodes that it made itself: ${misplaced.join(', ')}`)
+  return healthy(misplaced ? `${seen}, not on its own nodes` : seen)
 }
 
 /** What keeps a pod from running, in the words of the kubelet or the scheduler; no pod name, so that the text is stable. */
@@ -93,5 +96,19 @@ function judgeCondition(name: string, object: UnknownObject, path: string, equal
     return progressing(`${name}: its status is older than its spec`)
   if (found === undefined) return progressing(`${name} has nothing at ${path}`)
   const text = typeof found === 'string' ? found : JSON.stringify(found)
+  const condition = /^status\.conditions\[type=(\w+)\]\.status$/.exec(path)?.[1]
+  if (text === equals && equals === 'True' && condition) return healthy(`${name} ${condition}`)
   return text === equals ? healthy(`${name}: ${path} is ${equals}`) : progressing(`${name}: ${path} is ${text}, not ${equals}`)
+}
+
+/** What was seen, short: things that are well are counted, everything else is said in full. */
+export function summarize(findings: readonly Finding[]): readonly string[] {
+  if (!findings.every((finding) => finding.state === 'healthy')) return findings.map((finding) => finding.evidence)
+  const texts = findings.map((finding) => finding.evidence)
+  const counted = (['CRD', 'Deployment'] as const).flatMap((word) => {
+    const own = texts.filter((text) => text.startsWith(`${word} `))
+    if (own.length < 2) return own
+    return [`${own.length} ${word}s ${word === 'CRD' ? 'established' : 'available'}`]
+  })
+  return [...counted, ...texts.filter((text) => !/^(CRD|Deployment) /.test(text))]
 }

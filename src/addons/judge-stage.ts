@@ -46,7 +46,8 @@ function verdictOf(seen: StageSeen, all: DeliverySeen, earlier: readonly StageJu
   if (!seen.isWanted) return { state: seen.hasSets ? 'Removing' : 'NotWanted', decision: done }
 
   const unready = earlier.filter((other) => stage.needs.includes(other.seen.stage.name) && !lets(other))
-  if (unready.length > 0) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
+  // What is in place stays under watch when something below it breaks; only what is still to be delivered waits.
+  if (unready.length > 0 && !isInPlace(seen)) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
   if (!rendered) return pause('KubernetesVersionUnknown', 'Waiting for the control plane to say its Kubernetes version')
   if (rendered.is === 'missing') return pause(...missing(rendered))
   if (rendered.is === 'refused') {
@@ -69,6 +70,11 @@ function verdictOf(seen: StageSeen, all: DeliverySeen, earlier: readonly StageJu
   return { state: 'Healthy', decision: done, startedAt, attempts: 0, lastAttemptAt: undefined }
 }
 
+function isInPlace({ rendered, parts, gate }: StageSeen): boolean {
+  const isOpen = gate === undefined || (gate.isOurs && gate.isSet)
+  return rendered?.is === 'ready' && isOpen && parts.length > 0 && parts.every((part) => part.isWritten)
+}
+
 /** A need lets the next stage go when it is healthy, or when it has failed and was told not to matter. */
 function lets(judgement: StageJudgement): boolean {
   if (judgement.state === 'Healthy') return true
@@ -78,7 +84,8 @@ function lets(judgement: StageJudgement): boolean {
 function describeNeeds(unready: readonly StageJudgement[]): string {
   return unready
     .map(({ seen, decision }) => {
-      const why = decision.is === 'waiting' || decision.is === 'stalled' ? ` (${decision.message})` : ''
+      const speaks = (decision.is === 'waiting' && decision.reason !== 'NeedsNotReady') || decision.is === 'stalled'
+      const why = speaks ? ` (${decision.message})` : ''
       return `${seen.stage.name}${why}`
     })
     .sort()
@@ -169,7 +176,7 @@ function judgeFindings(seen: StageSeen, part: PartSeen, index: number, all: Deli
   const open = findings.filter((finding) => finding.state !== 'healthy')
   if (open.length === 0) return undefined
   const isOver = isLate(seen, all, before)
-  const message = (broken[0] ?? open[0])!.evidence
+  const message = (broken[0] ?? open.find((finding) => finding.isCause) ?? open[0])!.evidence
   if (broken.length === 0 && !isOver) return { state: 'Checking', decision: waiting('NotHealthy', message, untilLate(seen, all, before)) }
   const code = broken.length > 0 ? 'CAPT_STAGE_UNHEALTHY' : 'CAPT_STAGE_TIMEOUT'
   const text = broken.length > 0 ? message : `Not healthy after ${seen.stage.timeout}: ${message}`

@@ -124,6 +124,6 @@ export function karpenterChecks({ spec, version, fluxVersion }: KarpenterInput):
     ...['nodepools.karpenter.sh', 'nodeclaims.karpenter.sh', 'ec2nodeclasses.karpenter.k8s.aws'].map(
       (name): Check => ({ type: 'CRDEstablished', name }),
     ),
-    { type: 'DeploymentAvailable', name: RELEASE, namespace },
+    { type: 'DeploymentAvailable', name: RELEASE, namespace, awayFrom: 'karpenter.sh/nodepool' },
   ]
 }

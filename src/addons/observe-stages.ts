@@ -10,7 +10,7 @@ import {
   type ClusterFacts,
   clusterResourceSetKind,
 } from '#api'
-import type { MatrixFault } from '#catalog'
+import { chartTag, chartUrl, type MatrixFault } from '#catalog'
 import { type Cache, isKubeError, type Projected } from '#kube'
 import type { World } from '#runtime'
 import type { CarrierMemory } from './carriers.ts'
@@ -95,7 +95,7 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
       rendered =
         sources.missing.length > 0
           ? { is: 'missing', variables: [], sources: sources.missing }
-          : await renderFrom(context, stage, { variables, secretVariables: sources.secret, versions })
+          : await renderFrom(context, stage, { variables, secretVariables: sources.secret, versions, isFluxAdopted: found.existing.is === 'foreign', probe: probeFor(stages, wishes.wanted, versions.karpenter) })
       if (isWanted && rendered.is === 'ready') {
         const placed = stage.flux && found.namespace !== FLUX_NAMESPACE ? moveChecks(rendered.parts, found.namespace) : rendered.parts
         const isAdopted = existing.is === 'foreign'
@@ -110,6 +110,12 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     seen.push({ stage, isWanted, isEarly: wishes.early.has(stage.name), gate, rendered, parts, existing, hasSets: stageSets.length > 0, before })
   }
   return { stages: seen, kubernetes, faults, trouble }
+}
+
+/** The chart of the stage that follows: if Flux cannot fetch that, it is better known before the gate opens. */
+function probeFor(stages: readonly AddonStage[], wanted: ReadonlySet<string>, version: string): { readonly url: string; readonly tag: string } | undefined {
+  const karpenter = stages.find((stage) => stage.karpenter && wanted.has(stage.name))?.karpenter
+  return karpenter ? { url: karpenter.chart ?? chartUrl(), tag: chartTag(version) } : undefined
 }
 
 export function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<CAPTControlPlane> | undefined {

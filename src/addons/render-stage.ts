@@ -53,6 +53,10 @@ export interface StageInput {
   readonly override: AddonDelivery['spec']['overrides'][number] | undefined
   readonly versions: { readonly flux: string; readonly karpenter: string }
   readonly definitions: readonly JsonObject[]
+  /** A Flux that somebody else installed is used: nothing is rendered, only looked at. */
+  readonly isFluxAdopted: boolean
+  /** What Flux must be able to fetch when the pipeline names nothing: the chart that comes next. */
+  readonly probe: { readonly url: string; readonly tag: string } | undefined
   /** Text of flux.manifest, fetched and checked. */
   readonly installFile: string | undefined
   readonly sources: readonly SourceText[]
@@ -76,6 +80,7 @@ export function renderStage(input: StageInput): Rendered {
 
 function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']>): Rendered {
   const version = input.versions.flux
+  if (input.isFluxAdopted) return ready(version, [part(input, '', [], [...fluxChecks(), ...input.stage.checks])])
   const options = { networkPolicy: spec.networkPolicy, tolerations: spec.tolerations as readonly JsonObject[] | undefined, imageRegistry: spec.imageRegistry, imageDigests: spec.imageDigests }
   const isPlain = spec.networkPolicy && !spec.tolerations?.length && !spec.imageRegistry && !spec.imageDigests && !spec.manifest
   const key = isPlain ? '' : hashOf({ ...options, manifest: spec.manifest })
@@ -88,8 +93,9 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
   })
   const checks = [...fluxChecks(), ...input.stage.checks]
   const install: Part = { name: '', set: setName(input.stage.name, '', input.cluster), ...bundle, checks }
-  const probe = spec.probe
-    ? [part(input, 'probe', renderProbe(spec.probe), [{ type: 'SourceReady', kind: 'OCIRepository', name: 'capt-probe', namespace: FLUX_NAMESPACE }])]
+  const source = spec.probe ?? input.probe
+  const probe = source
+    ? [part(input, 'probe', renderProbe(source), [{ type: 'SourceReady', kind: 'OCIRepository', name: 'capt-probe', namespace: FLUX_NAMESPACE }])]
     : []
   const job = spec.readinessJob
     ? [part(input, 'readiness', renderReadinessJob(spec.readinessJob, spec.tolerations), [{ type: 'JobComplete', name: READINESS_JOB, namespace: FLUX_NAMESPACE }])]

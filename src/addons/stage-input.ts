@@ -8,7 +8,7 @@ import { HelmReleaseKind } from './health-read.ts'
 import type { StageContext } from './observe-stages.ts'
 import { type Rendered, renderStage, type SourceText, type StageInput } from './render-stage.ts'
 
-type Known = Pick<StageInput, 'variables' | 'secretVariables' | 'versions'>
+type Known = Pick<StageInput, 'variables' | 'secretVariables' | 'versions' | 'probe' | 'isFluxAdopted'>
 
 export async function renderFrom(context: StageContext, stage: AddonStage, known: Known): Promise<Rendered> {
   try {
@@ -21,7 +21,7 @@ export async function renderFrom(context: StageContext, stage: AddonStage, known
 
 async function stageInput(context: StageContext, stage: AddonStage, known: Known): Promise<StageInput> {
   const { cluster, delivery, workload } = context
-  const isBundled = stage.flux !== undefined && !stage.flux.manifest && fluxVersions.includes(known.versions.flux)
+  const isBundled = stage.flux !== undefined && !known.isFluxAdopted && !stage.flux.manifest && fluxVersions.includes(known.versions.flux)
   const needsNodes = stage.karpenter !== undefined && stage.karpenter.replicas === undefined && workload !== undefined
   return {
     stage,

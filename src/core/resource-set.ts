@@ -3,7 +3,7 @@
 import { type AnyObject, CLUSTER_NAME_LABEL, type ClusterFacts, clusterKind, clusterResourceSetKind, type ConfigMap, ConfigMapKind, type Condition, type Key, keyOf, PAUSED_ANNOTATION, readCluster, type Secret, SecretKind } from '#api'
 import { type Cache, isKubeError, type Objects, type Projected } from '#kube'
 import { CaptError, isCaptError, keyedHash, messageOf, redact, toTimestamp } from '#lib'
-import { act, addFinalizer, type ConditionDraft, type Controller, type Decision, done, hasFinalizer, ownerReference, removeFinalizer, waiting, withOwner, type World } from '#runtime'
+import { act, addFinalizer, type ConditionDraft, conditionOf, type Controller, type Decision, done, hasFinalizer, ownerReference, removeFinalizer, waiting, withOwner, type World } from '#runtime'
 import { applyObjects, type Strategy } from './resource-set-apply.ts'
 import { type Binding, BindingKind, findEntry, newBinding, withEntry, withoutSet } from './resource-set-binding.ts'
 import { parseSource } from './resource-set-parse.ts'
@@ -160,6 +160,8 @@ export function decide(seen: SetSeen): Decision<SetAction> {
 
 function needsWork(seen: SetSeen, cluster: ClusterFacts): boolean {
   const binding = seen.bindings.get(cluster.name)
+  // The first pass leaves a binding and a condition, even when there was nothing to apply.
+  if (!binding || conditionOf(seen.set, 'ResourcesApplied') === undefined) return seen.sources.length > 0
   return seen.sources.some((source) => {
     if (source.isWrongType) return true
     if (!source.live) return false

@@ -20,6 +20,7 @@ export type {
 } from './record/record.ts'
 export { isOpen } from './record/record.ts'
 export { readLog, readRecord } from './record/record-store.ts'
+export { clearSuspects, declareGone, findOwner, restoreState } from './rescue.ts'
 export { folderOf } from './runner/folder.ts'
 export { type RunEnd, type RunnerWorld, runOnce } from './runner/run.ts'
 export { Tail } from './runner/tail.ts'

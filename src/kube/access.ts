@@ -12,8 +12,8 @@ export interface Identity {
 export interface Credentials {
   /** The identity to use now; re-read, refreshed or taken from a cache. */
   current(): Promise<Identity>
-  /** The server refused what `current` gave. True when asking `current` again may give something else. */
-  renew(): Promise<boolean>
+  /** The server refused this identity. True when `current` gives another one now. */
+  renew(refused: Identity): Promise<boolean>
 }
 
 export interface ServerAccess {
@@ -29,6 +29,10 @@ export interface ServerAccess {
   readonly credentials: Credentials
   /** Where all this was read, for hints: `kubeconfig ~/.kube/config, context demo`. */
   readonly origin: string
+}
+
+export function isSameIdentity(a: Identity, b: Identity): boolean {
+  return a.token === b.token && a.certificate === b.certificate && a.key === b.key
 }
 
 export function fixedCredentials(identity: Identity): Credentials {

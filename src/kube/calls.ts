@@ -44,7 +44,6 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** False when sending it twice is not the same as sending it once. */
   readonly repeatable?: boolean
-  readonly maxTries?: number | undefined
 }
 
 export interface Calls {
@@ -89,7 +88,7 @@ export function createCalls(access: ServerAccess, options: CallOptions): Calls {
 
   async function json(call: Call) {
     const request = toRequest(call)
-    const maxTries = call.maxTries ?? options.maxTries ?? 4
+    const maxTries = options.maxTries ?? 4
     for (let tries = 1; ; tries++) {
       const answer = await transport.send(request)
       if (answer.status < 300) return typed(parseObject(answer, request.asked), request.asked)

@@ -2,7 +2,7 @@
 // the server refuses them.
 import { readFile } from 'node:fs/promises'
 import { CaptError, type Clock } from '#lib'
-import type { Credentials, Identity } from './access.ts'
+import { type Credentials, type Identity, isSameIdentity } from './access.ts'
 
 const REREAD_MS = 60_000
 
@@ -41,13 +41,11 @@ export function fileCredentials(files: CredentialFiles, fixed: Identity, clock: 
       }
       return held.identity
     },
-    async renew() {
-      const before = held?.identity
+    async renew(refused) {
       const identity = await read().catch(() => undefined)
       if (!identity) return false
       held = { identity, at: clock.monotonic() }
-      const isSame = (['token', 'certificate', 'key'] as const).every((part) => before?.[part] === identity[part])
-      return !isSame
+      return !isSameIdentity(identity, refused)
     },
   }
 }

@@ -2,7 +2,7 @@
 // the program prints is a secret and appears in no message.
 import { spawn } from 'node:child_process'
 import { CaptError, type Clock, isPlainObject } from '#lib'
-import type { Credentials, Identity } from './access.ts'
+import { type Credentials, type Identity, isSameIdentity } from './access.ts'
 
 export interface ExecPlugin {
   readonly command: string
@@ -47,8 +47,9 @@ export function execCredentials(plugin: ExecPlugin, fixed: Identity, world: Exec
       await running
       return held!.identity
     },
-    async renew() {
-      held = undefined
+    async renew(refused) {
+      // Only what was refused is thrown away: a run that ended meanwhile may have brought something better.
+      if (held && isSameIdentity(held.identity, refused)) held = undefined
       return true
     },
   }

@@ -23,6 +23,7 @@ export function createItems(onItem: (text: string) => void): Items {
   let isInString = false
   let isEscaped = false
   let isInItems = false
+  // Bytes as characters: a chunk may end in the middle of one.
   let envelope = ''
   // Pieces of an item that began in an earlier chunk.
   let parts: Buffer[] = []
@@ -52,7 +53,7 @@ export function createItems(onItem: (text: string) => void): Items {
           if (isInItems && depth === AMONG_ITEMS) from = i
           depth++
           if (isInItems || depth !== AMONG_ITEMS || byte !== OPEN_BRACKET) continue
-          envelope += chunk.toString('utf8', from, i + 1)
+          envelope += chunk.toString('latin1', from, i + 1)
           isInItems = /"items"\s*:\s*\[$/.test(envelope.slice(-64))
           from = i + 1
         } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
@@ -64,7 +65,7 @@ export function createItems(onItem: (text: string) => void): Items {
           from = i
         }
       }
-      if (!isInItems) envelope += chunk.toString('utf8', from)
+      if (!isInItems) envelope += chunk.toString('latin1', from)
       else if (depth > AMONG_ITEMS) {
         parts.push(Buffer.from(chunk.subarray(from)))
         partBytes += chunk.length - from
@@ -74,7 +75,7 @@ export function createItems(onItem: (text: string) => void): Items {
     },
     end() {
       if (depth !== 0 || isInString) throw new SyntaxError('the list is not whole')
-      return envelope
+      return Buffer.from(envelope, 'latin1').toString('utf8')
     },
   }
 }

@@ -42,7 +42,7 @@ export async function readKubeconfigFiles(paths: readonly string[]): Promise<Kub
     if (text !== undefined) found.push(await parseKubeconfig(text, path, dirname(path)))
   }
   if (found.length === 0) {
-    throw new CaptError('CAPT_KUBECONFIG_MISSING', `There is no kubeconfig at ${paths.join(' or ')}`, {
+    throw new CaptError('CAPT_KUBECONFIG_NOT_FOUND', `There is no kubeconfig at ${paths.join(' or ')}`, {
       hint: 'pass --kubeconfig, set KUBECONFIG, or create the file',
     })
   }

@@ -120,9 +120,10 @@ describe('a kubeconfig', () => {
     await clock.advance(61_000)
     assert.deepEqual(await credentials.current(), { token: 'two' })
     writeFileSync(tokenFile, 'three')
-    assert.equal(await credentials.renew(), true)
+    assert.equal(await credentials.renew({ token: 'two' }), true)
     assert.deepEqual(await credentials.current(), { token: 'three' })
-    assert.equal(await credentials.renew(), false)
+    assert.equal(await credentials.renew({ token: 'two' }), true, 'for everybody who was refused with the old one')
+    assert.equal(await credentials.renew({ token: 'three' }), false)
     rmSync(tokenFile)
     await clock.advance(61_000)
     assert.deepEqual(await credentials.current(), { token: 'three' }, 'a file being replaced is not the end')
@@ -130,7 +131,7 @@ describe('a kubeconfig', () => {
 
   const pem = { 'client-certificate-data': base64(leaf.certificate) }
   for (const [what, text, code, message] of [
-    ['that is not there', undefined, 'MISSING', /There is no kubeconfig at/],
+    ['that is not there', undefined, 'NOT_FOUND', /There is no kubeconfig at/],
     ['that is neither YAML nor JSON', 'a: [secret-token', 'UNREADABLE', /neither YAML nor JSON/],
     ['that is a list', '[]', 'INVALID', /not a map/],
     ['that is another manifest', 'kind: Secret', 'INVALID', /kind: is not Config/],
@@ -226,7 +227,7 @@ describe('a kubeconfig', () => {
       const error = await fault(loadKubeconfig({ path }))
       assert.equal(error.code, `CAPT_KUBECONFIG_${code}`)
       assert.match(error.message, message)
-      if (code !== 'MISSING') assert.ok(error.at?.startsWith(path), error.at)
+      if (code !== 'NOT_FOUND') assert.ok(error.at?.startsWith(path), error.at)
     })
   }
 })
@@ -276,9 +277,11 @@ describe('a credential plugin', () => {
     assert.deepEqual(both, [{ token: 'token-1' }, { token: 'token-1' }])
     await clock.advance(9 * 60_000)
     assert.deepEqual(await credentials.current(), { token: 'token-1' })
-    await clock.advance(55_000)
+    assert.equal(await credentials.renew({ token: 'token-1' }), true)
     assert.deepEqual(await credentials.current(), { token: 'token-2' })
-    assert.equal(await credentials.renew(), true)
+    assert.equal(await credentials.renew({ token: 'token-1' }), true)
+    assert.deepEqual(await credentials.current(), { token: 'token-2' }, 'an old refusal does not cost the new token')
+    await clock.advance(55_000)
     assert.deepEqual(await credentials.current(), { token: 'token-3' })
   })
 
@@ -360,7 +363,7 @@ describe('in a pod', () => {
 
   it('nothing at all is said in one sentence', async () => {
     const error = await fault(findAccess({ env: { HOME: join(folder, 'empty') } }))
-    assert.equal(error.code, 'CAPT_KUBECONFIG_MISSING')
+    assert.equal(error.code, 'CAPT_KUBECONFIG_NOT_FOUND')
   })
 })
 

@@ -63,7 +63,7 @@ export async function inClusterAccess(options: InClusterOptions = {}): Promise<S
   const host = env['KUBERNETES_SERVICE_HOST']
   const port = env['KUBERNETES_SERVICE_PORT']
   if (!host || !port) {
-    throw new CaptError('CAPT_KUBECONFIG_MISSING', 'KUBERNETES_SERVICE_HOST is not set: this is not a pod', {
+    throw new CaptError('CAPT_KUBECONFIG_NOT_FOUND', 'KUBERNETES_SERVICE_HOST is not set: this is not a pod', {
       hint: 'pass --kubeconfig, or run in a cluster with a service account',
     })
   }

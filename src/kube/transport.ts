@@ -15,7 +15,7 @@ export interface Request {
   readonly path: string
   readonly body?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Covers one attempt: name, handshake, headers and, for `send`, the body. */
+  /** For the headers of one attempt, name and handshake included; the same again for the body. */
   readonly timeoutMs: number
   readonly signal?: AbortSignal | undefined
   /** True when sending it twice does what sending it once does. */
@@ -106,7 +106,8 @@ export function createTransport(
         const identity = await access.credentials.current()
         // All pooled connections may have died together, so the second try gets one of its own.
         const response = await exchange(request, identity, lines.of(identity)[redialled ? 'single' : use])
-        if (response.statusCode !== 401 || renewed || !(await access.credentials.renew())) return await read(response)
+        if (response.statusCode !== 401 || renewed || !(await access.credentials.renew(identity)))
+          return await read(response)
         renewed = true
         response.resume()
       } catch (error) {

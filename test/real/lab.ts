@@ -327,6 +327,8 @@ export interface CapiOptions {
   /** False when somebody else (clusterctl init) has installed the manifests and only the process is wanted. */
   readonly install?: boolean
   readonly webhooks?: boolean
+  /** Where its webhooks answer, when the manifests were made before it started. */
+  readonly port?: number
 }
 
 /** Core's manifests with services turned into loopback addresses; no Deployment and no cert-manager objects. */
@@ -370,7 +372,7 @@ function splitJson(text: string): unknown[] {
 }
 
 export async function startCapi(kube: Kube, version: CapiVersion, options: CapiOptions = {}): Promise<Capi> {
-  const [port, healthPort, metricsPort] = [await freePort(), await freePort(), await freePort()]
+  const [port, healthPort, metricsPort] = [options.port ?? (await freePort()), await freePort(), await freePort()]
   const certificates = join(kube.folder, `capi-${version}-certificates`)
   mkdirSync(certificates, { recursive: true })
   const serving = issueCertificate(kube.authority, { names: ['localhost'], ips: ['127.0.0.1'], days: 2 })

@@ -184,7 +184,10 @@ function startPhase(object: ApiObject, old: ApiObject | undefined, phase: string
 function prepareDeployment(deployment: ApiObject): void {
   prepareReplicas(deployment)
   const spec = recordAt(deployment, 'spec')
-  spec['strategy'] ??= { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } }
+  const strategy = { ...recordAt(spec, 'strategy') }
+  strategy['type'] ??= 'RollingUpdate'
+  if (strategy['type'] === 'RollingUpdate') strategy['rollingUpdate'] ??= { maxSurge: '25%', maxUnavailable: '25%' }
+  spec['strategy'] = strategy
   spec['revisionHistoryLimit'] ??= 10
   spec['progressDeadlineSeconds'] ??= 600
   deployment['spec'] = spec

@@ -8,6 +8,7 @@ import { duplicateFields } from './duplicates.ts'
 import { decodeProtobuf } from './protobuf.ts'
 
 export const MAX_BODY = 3 * 1024 * 1024
+const FLOOD = 16 * MAX_BODY
 
 export interface Body {
   readonly value: unknown
@@ -15,17 +16,18 @@ export interface Body {
   readonly duplicates: readonly string[]
 }
 
+/** A body that is too large is read to its end and thrown away, so that the client hears why; a flood is cut off. */
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > MAX_BODY) {
-      throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY}`)
-    }
-    chunks.push(chunk)
+    if (size <= MAX_BODY) chunks.push(chunk)
+    else chunks.length = 0
+    if (size > FLOOD) break
   }
-  return Buffer.concat(chunks)
+  if (size <= MAX_BODY) return Buffer.concat(chunks)
+  throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_BODY}`)
 }
 
 export function mediaTypeOf(request: IncomingMessage): string {

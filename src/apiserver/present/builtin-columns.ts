@@ -249,7 +249,7 @@ function externalAddress(service: ApiObject): string {
 function servicePorts(service: ApiObject): string {
   const ports = listAt(service, 'spec', 'ports').map((port) => {
     const nodePort = textAt(port, 'nodePort')
-    const number = nodePort === '' ? textAt(port, 'port') : `${textAt(port, 'port')}:${nodePort}`
+    const number = nodePort === '' || nodePort === '0' ? textAt(port, 'port') : `${textAt(port, 'port')}:${nodePort}`
     return `${number}/${textAt(port, 'protocol') || 'TCP'}`
   })
   return ports.join(',') || '<none>'

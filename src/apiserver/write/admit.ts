@@ -29,6 +29,7 @@ export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
   const object = { ...body, apiVersion: expected, kind: type.kind, metadata: { ...(metadata as object) } } as ApiObject
   placeInNamespace(request, object.metadata)
   checkStringMaps(object, type.kind, version.name)
+  dropEmpty(object.metadata)
   return object
 }
 
@@ -76,6 +77,13 @@ function checkStringMaps({ metadata }: ApiObject, kind: string, version: string)
     const list: unknown = metadata[field]
     if (list === null) delete metadata[field]
     else if (list !== undefined && !Array.isArray(list)) refuse(field, list, '[]')
+  }
+}
+
+/** Empty is the same as absent in metadata, and is not kept. */
+function dropEmpty(metadata: Metadata): void {
+  for (const field of ['labels', 'annotations', 'finalizers', 'ownerReferences', 'managedFields'] as const) {
+    if (metadata[field] && Object.keys(metadata[field]).length === 0) delete metadata[field]
   }
 }
 

@@ -93,6 +93,8 @@ export interface RunRecord {
   readonly bundle?: BundleRef
   /** Whole copies of earlier states, newest first. */
   readonly backups: readonly BackupRef[]
+  /** A person decided that this state holds, whatever lies in a work folder. */
+  readonly restored?: { readonly serial: number; readonly lineage: string }
   /** Terraform keeps the state itself, in the backend that the template names. */
   readonly backend?: string
   readonly suspects: readonly Suspect[]

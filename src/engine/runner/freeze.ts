@@ -32,7 +32,7 @@ export async function freeze(freezing: Freezing): Promise<void> {
   const bundle = await freezeInputs(freezing, before.bundle)
   const backups = changes ? await state.backUp(before.backups) : before.backups
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
-  await keeper.update((record) => ({
+  await keeper.update(({ restored: _settled, ...record }) => ({
     ...addSuspects(record, suspects),
     ...(bundle ? { bundle } : {}),
     ...(backend === undefined ? {} : { backend }),

@@ -162,7 +162,7 @@ class Runner {
     if (await waitForOrphan(folder, { clock, stop, graceMs: graceSeconds * 1000 })) {
       this.#say('The runner before this one was gone; its Terraform has ended now')
     }
-    await this.#state.settle(workspace ? rootOf(folder, workspace) : folder.work)
+    await this.#state.settle(workspace ? rootOf(folder, workspace) : folder.work, record.restored)
     if (existsSync(folder.messages)) {
       const known = new Set(this.#state.info?.addresses)
       this.#suspects = suspectsOf(readProgress(folder.messages), known, runId)

@@ -5,7 +5,7 @@ import type { Objects } from '#kube'
 import { CaptError, type Clock, type Log, messageOf, toTimestamp } from '#lib'
 import type { Owner } from '../owner.ts'
 import { isPassing } from '../patient.ts'
-import type { SavedState } from '../record/record.ts'
+import type { RunRecord, SavedState } from '../record/record.ts'
 import { chooseState, readState, type StateInfo } from '../state/state-file.ts'
 import {
   type BackupRef,
@@ -50,13 +50,14 @@ export class WorkspaceState {
   }
 
   /** Decides between the folder and what is saved, and puts the newest where Terraform will run. */
-  async settle(root: string): Promise<void> {
+  async settle(root: string, restored: RunRecord['restored']): Promise<void> {
     this.#keeper.stop()
     await this.#keeper.flush()
     const { folder, owner } = this.#world
     const here = newer(stateInFolder(folder), readText(folder.stateCopy))
     const saved = this.#keeper.savedText
-    const choice = chooseState(here, saved)
+    const isDecided = restored !== undefined && saved !== undefined && isState(saved, restored)
+    const choice = isDecided ? ({ use: 'saved' } as const) : chooseState(here, saved)
     if (choice.use === 'conflict') {
       throw new CaptError('CAPT_STATE_CONFLICT', choice.message, {
         hint: `capt state list ${owner.name} shows the copies; capt state restore decides which one holds`,
@@ -130,6 +131,11 @@ export class WorkspaceState {
     const text = this.#keeper.savedText
     return text === undefined ? undefined : readState(text)
   }
+}
+
+function isState(text: string, { serial, lineage }: NonNullable<RunRecord['restored']>): boolean {
+  const info = readState(text)
+  return info?.serial === serial && info.lineage === lineage
 }
 
 function newer(a: string | undefined, b: string | undefined): string | undefined {

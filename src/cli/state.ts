@@ -1,0 +1,138 @@
+// The Terraform state of an apply and its copies: look at them, and decide which one holds.
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { findOwner, loadBackup, loadState, type ObjectKey, readRecord, readState, restoreState } from '#engine'
+import { CaptError, messageOf } from '#lib'
+import {
+  type Arguments,
+  CONNECTION_OPTIONS,
+  type Command,
+  type Connected,
+  connectionOf,
+  EXIT,
+  type Io,
+} from './command.ts'
+import { confirm } from './output.ts'
+
+export const command: Command = {
+  name: 'state',
+  summary: 'List, show and restore the Terraform state of an apply',
+  positionals: 'list|show|restore NAME',
+  examples: [
+    { run: 'state list demo-vpc', about: 'The state that holds, and the copies made before each change' },
+    { run: 'state show demo-vpc', about: 'Addresses of what is in it' },
+    { run: 'state show demo-vpc --serial 7 --raw > state.json', about: 'A copy as it is; it holds secrets' },
+    { run: 'state restore demo-vpc --serial 7', about: 'Make a copy hold again; what holds now is copied first' },
+  ],
+  options: {
+    ...CONNECTION_OPTIONS,
+    serial: { type: 'string', value: 'NUMBER', about: 'Serial number of a copy; the state that holds otherwise.' },
+    raw: { type: 'boolean', about: 'Print the state itself, secrets included.' },
+    file: { type: 'string', value: 'FILE', about: 'Restore this file instead of a copy.' },
+    yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
+    'dry-run': { type: 'boolean', about: 'Show what would be restored and change nothing.' },
+  },
+  async run(args, io) {
+    const [verb, name] = args.positionals
+    const work = { list, show, restore }[verb ?? '']
+    if (!work || name === undefined) {
+      throw new CaptError('CAPT_USAGE', 'state needs list, show or restore, and a name', {
+        hint: 'capt state list demo-vpc',
+      })
+    }
+    const connected = await io.connect(connectionOf(args))
+    try {
+      return await work({ connected, key: { namespace: connected.namespace, name }, args, io })
+    } finally {
+      await connected.close()
+    }
+  },
+}
+
+interface Task {
+  readonly connected: Connected
+  readonly key: ObjectKey
+  readonly args: Arguments
+  readonly io: Io
+}
+
+async function list({ connected, key, io }: Task): Promise<number> {
+  const record = (await readRecord(connected.objects, key))?.record
+  const current = readState((await loadState(connected.objects, key, record?.backups ?? [])) ?? '')
+  if (!current) throw noState(key)
+  const row = (serial: number, resources: number, when: string, what: string) =>
+    io.stdout.write(`${String(serial).padStart(6)}  ${String(resources).padStart(9)}  ${when.padEnd(20)}  ${what}\n`)
+  io.stdout.write('SERIAL  RESOURCES  SAVED                 WHAT\n')
+  row(current.serial, current.addresses.length, record?.state?.savedAt ?? '', `holds, lineage ${current.lineage}`)
+  for (const { serial, resources, savedAt } of record?.backups ?? []) row(serial, resources, savedAt, 'copy')
+  return EXIT.fine
+}
+
+async function show(task: Task): Promise<number> {
+  const { io, args, key } = task
+  const text = await findText(task)
+  const state = text === undefined ? undefined : readState(text)
+  if (text === undefined || !state) throw noState(key)
+  if (args.values['raw'] === true) io.stdout.write(text)
+  else for (const address of state.addresses) io.stdout.write(`${address}\n`)
+  return EXIT.fine
+}
+
+async function restore(task: Task): Promise<number> {
+  const { connected, io, args, key } = task
+  const { file, serial } = args.values
+  if (typeof file !== 'string' && typeof serial !== 'string') {
+    throw new CaptError('CAPT_USAGE', 'restore needs --serial or --file', {
+      hint: `capt state list ${key.name} shows the copies`,
+    })
+  }
+  const text = typeof file === 'string' ? readFile(resolve(io.cwd, file)) : await findText(task)
+  const state = readState(text ?? '')
+  if (text === undefined || !state) throw noState(key)
+  const record = (await readRecord(connected.objects, key))?.record
+  const now = readState((await loadState(connected.objects, key, record?.backups ?? []).catch(() => '')) ?? '')
+  const known = new Set(state.addresses)
+  const forgotten = (now?.addresses ?? []).filter((address) => !known.has(address))
+  io.stderr.write(
+    `Serial ${state.serial} has ${state.addresses.length} resources; serial ${now?.serial ?? 'none'} holds now with ${now?.addresses.length ?? 0}\n`,
+  )
+  for (const address of forgotten) io.stderr.write(`  would be forgotten: ${address}\n`)
+  if (args.values['dry-run'] === true) return EXIT.fine
+  if (!(await confirm(`Make serial ${state.serial} the state of ${key.namespace}/${key.name}?`, args, io)))
+    return EXIT.failed
+  const { owner } = await findOwner(connected.objects, key)
+  const done = await restoreState(connected.objects, io.clock, owner, text)
+  io.stdout.write(
+    `Restored as serial ${done.serial}; capt retry ${key.name} brings the infrastructure in line with it\n`,
+  )
+  return EXIT.fine
+}
+
+async function findText({ connected, key, args }: Task): Promise<string | undefined> {
+  const { serial } = args.values
+  const record = (await readRecord(connected.objects, key))?.record
+  if (typeof serial !== 'string') return loadState(connected.objects, key, record?.backups ?? [])
+  if (!/^\d+$/.test(serial))
+    throw new CaptError('CAPT_USAGE', `--serial ${serial} is not a number`, { hint: 'capt state list shows them' })
+  const copy = await loadBackup(connected.objects, key, Number(serial))
+  if (copy !== undefined) return copy
+  const current = await loadState(connected.objects, key, record?.backups ?? [])
+  return current !== undefined && readState(current)?.serial === Number(serial) ? current : undefined
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new CaptError('CAPT_USAGE', `${path} cannot be read: ${messageOf(error)}`, {
+      hint: 'name a file with a Terraform state',
+      cause: error,
+    })
+  }
+}
+
+function noState({ namespace, name }: ObjectKey): CaptError {
+  return new CaptError('CAPT_STATE_MISSING', `there is no such state for ${namespace}/${name}`, {
+    hint: `capt state list ${name} shows what there is; -n NAMESPACE looks elsewhere`,
+  })
+}

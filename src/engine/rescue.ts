@@ -1,0 +1,121 @@
+// What only a person may decide: which copy of a state holds, that a silent runner is gone, that suspects were looked at.
+// Each is done under the lock or refused while a run is open.
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError, type Clock, toTimestamp } from '#lib'
+import { acquireLock, HOLDER_ANNOTATION } from './lock.ts'
+import { leaseName, suffixOf } from './names.ts'
+import type { Owner } from './owner.ts'
+import { ownIdentity } from './processes.ts'
+import { closeRun, isOpen, type RunRecord } from './record/record.ts'
+import { type RecordChange, readRecord, writeRecord } from './record/record-store.ts'
+import { readState, type StateInfo } from './state/state-file.ts'
+import { countChunks, loadState, saveBackup, saveState } from './state/state-store.ts'
+import type { ObjectKey } from './workspace.ts'
+
+/** Makes `text` the state that holds; what held before is copied first. Returns what was put there. */
+export async function restoreState(objects: Objects, clock: Clock, owner: Owner, text: string): Promise<StateInfo> {
+  const wanted = readState(text)
+  if (!wanted) {
+    throw new CaptError('CAPT_STATE_UNREADABLE', 'this is not a whole Terraform state of format version 4', {
+      hint: `capt state list ${owner.name} shows the copies that are`,
+    })
+  }
+  const runId = randomUUID()
+  const answer = await acquireLock(objects, clock, {
+    owner,
+    runId,
+    verb: 'restore',
+    holder: ownIdentity(),
+    toolVersion: '',
+  })
+  if (answer.is !== 'held') throw locked(owner, answer.is === 'foreign' ? answer.who : `a run on ${answer.holder.host}`)
+  try {
+    const seen = await readRecord(objects, owner)
+    if (isOpen(seen?.record.run)) throw locked(owner, `run ${seen.record.run.id}`)
+    const current = await loadState(objects, owner, seen?.record.backups ?? []).catch(() => undefined)
+    const before = current === undefined ? undefined : readState(current)
+    const savedAt = toTimestamp(clock.now())
+    const copy = before && current !== undefined ? await saveBackup(objects, owner, current, savedAt) : undefined
+    // Newer than anything that lies in a work folder, so that the folder does not win against the decision.
+    const serial = Math.max(before?.serial ?? 0, seen?.record.state?.serial ?? 0, wanted.serial) + 1
+    const restored = JSON.stringify({ ...(JSON.parse(text) as object), serial }, null, 2)
+    await saveState(objects, owner, restored, await countChunks(objects, owner))
+    const { lineage, addresses } = wanted
+    await changeRecord(objects, owner, (record) => ({
+      ...record,
+      state: { serial, lineage, savedAt, resources: addresses.length },
+      restored: { serial, lineage },
+      backups: copy ? [copy, ...record.backups.filter((one) => one.serial !== copy.serial)] : record.backups,
+    }))
+    return { ...wanted, serial }
+  } finally {
+    await answer.lock.release()
+  }
+}
+
+function locked(owner: Owner, who: string): CaptError {
+  return new CaptError('CAPT_STATE_LOCKED', `the state of ${owner.namespace}/${owner.name} is in use by ${who}`, {
+    hint: `wait for it, or stop it: capt cancel ${owner.name}`,
+  })
+}
+
+/** A person says that the runner of an open run is gone: the run is closed as lost and its lock is taken away. */
+export async function declareGone(objects: Objects, clock: Clock, owner: Owner): Promise<RunRecord['run']> {
+  const seen = await readRecord(objects, owner)
+  const run = seen?.record.run
+  if (!seen || !isOpen(run)) return undefined
+  const who = run.runner ?? run.holder
+  const fault = {
+    kind: 'lost',
+    code: 'CAPT_RUN_LOST',
+    message: `somebody at ${hostname()} declared its runner on ${who.host} gone`,
+    hint: 'the next attempt goes on from the saved state; look at status.suspects',
+  } as const
+  await changeRecord(objects, owner, (record) => closeRun(record, 'Lost', toTimestamp(clock.now()), fault))
+  const key = { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }
+  const lease = await objects.get<Lease>(LeaseKind, key)
+  if (lease?.metadata.annotations?.[HOLDER_ANNOTATION] !== undefined) {
+    const annotations = { [HOLDER_ANNOTATION]: null, 'app.terraform.io/lock-info': null }
+    const body = {
+      metadata: { resourceVersion: lease.metadata.resourceVersion, annotations },
+      spec: { holderIdentity: null },
+    }
+    await objects.patch(LeaseKind, key, { type: 'merge', body })
+  }
+  return run
+}
+
+export async function clearSuspects(objects: Objects, owner: Owner): Promise<number> {
+  const suspects = (await readRecord(objects, owner))?.record.suspects.length ?? 0
+  if (suspects > 0) await changeRecord(objects, owner, (record) => ({ ...record, suspects: [] }))
+  return suspects
+}
+
+async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<void> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const seen = await readRecord(objects, owner)
+    if (!seen) return
+    if (await writeRecord(objects, owner, seen, change(seen.record))) return
+  }
+  throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
+    hint: 'a run is being started; try again when it has ended',
+  })
+}
+
+/** The apply as an owner; a workspace that outlived its apply is addressed by name alone. */
+export async function findOwner(
+  objects: Objects,
+  key: ObjectKey,
+): Promise<{ owner: Owner; apply: WorkspaceTemplateApply | undefined }> {
+  let apply: WorkspaceTemplateApply | undefined
+  try {
+    apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
+  } catch (error) {
+    if (!isKubeError(error, 'KindNotServed')) throw error
+  }
+  const { apiVersion, kind } = WorkspaceTemplateApply
+  return { owner: { ...key, uid: apply?.metadata.uid ?? '', apiVersion, kind }, apply }
+}

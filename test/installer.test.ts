@@ -1,0 +1,369 @@
+// What make build-installer writes: the names, numbers and ports people rely on, two providers that do not collide, one
+// version everywhere, and the same objects that kubectl kustomize makes of config/.
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { parse, parseAllDocuments } from 'yaml'
+import { ALL_KINDS, crdName, providerOf } from '#api'
+import { sha256 } from '#lib'
+import { type Manifest, renderKustomization } from '../scripts/kustomize.ts'
+import { checkVersion, releaseFiles } from '../scripts/release-files.ts'
+import { forgottenKinds, grantsOf, PARTS } from '../scripts/roles.ts'
+
+const root = join(import.meta.dirname, '..')
+const VERSION = '9.9.9'
+const files = releaseFiles({ version: VERSION })
+
+interface Container {
+  readonly name: string
+  readonly image: string
+  readonly args: readonly string[]
+  readonly env: readonly { readonly name: string }[]
+  readonly ports: unknown
+  readonly resources: { readonly limits: Readonly<Record<string, string>> }
+  readonly livenessProbe: unknown
+  readonly readinessProbe: unknown
+  readonly securityContext: unknown
+  readonly volumeMounts: readonly { readonly mountPath: string }[]
+}
+/** The fields of many kinds that are read here. */
+interface Loose extends Manifest {
+  readonly spec: {
+    readonly ports: readonly { readonly port: number }[]
+    readonly template: {
+      readonly spec: {
+        readonly serviceAccountName: string
+        readonly securityContext: Readonly<Record<string, unknown>>
+        readonly containers: readonly [Container]
+      }
+    }
+  }
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+    readonly verbs: readonly string[]
+  }[]
+  readonly roleRef: { readonly kind: string; readonly name: string }
+  readonly subjects: readonly { readonly name: string }[]
+}
+const documents = (text: string): Loose[] => parseAllDocuments(text).map((document) => document.toJS() as Loose)
+const asset = (name: string): Loose[] => documents(files.get(name) ?? assert.fail(`${name} is not written`))
+/** As clusterctl reads it when nobody sets a variable. */
+const component = (name: string): Loose[] =>
+  documents(
+    files
+      .get(name)!
+      .replace(/(?<!\$)\$\{[A-Z_]+:=([^}]*)\}/g, '$1')
+      .replaceAll('$${', () => '${'),
+  )
+const of = (manifests: readonly Loose[], kind: string): Loose[] => manifests.filter((one) => one.kind === kind)
+const idOf = ({ kind, metadata }: Manifest): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`
+const PROVIDER_FILES = ['infrastructure-components.yaml', 'control-plane-components.yaml'] as const
+
+describe('install.yaml', () => {
+  const install = asset('install.yaml')
+  const deployment = of(install, 'Deployment')[0]!
+  const pod = deployment.spec.template.spec
+  const manager = pod.containers[0]
+
+  it('has the names of the release document', () => {
+    const names = install.map(idOf)
+    for (const wanted of [
+      'Namespace /capt-system',
+      'ServiceAccount capt-system/capt-controller-manager',
+      'Deployment capt-system/capt-controller-manager',
+      'ClusterRole /manager-role',
+      'ClusterRoleBinding /manager-rolebinding',
+      'ClusterRole /metrics-auth-role',
+      'ClusterRoleBinding /metrics-auth-rolebinding',
+      'Role capt-system/leader-election-role',
+      'RoleBinding capt-system/leader-election-rolebinding',
+    ])
+      assert.ok(names.includes(wanted), `${wanted} is missing`)
+    assert.equal(pod.serviceAccountName, 'capt-controller-manager')
+    assert.equal(manager.image, `ghcr.io/appthrust/capt:v${VERSION}`)
+  })
+
+  it('has the numbers and ports of the release document', () => {
+    assert.deepEqual(manager.resources, {
+      limits: { cpu: '500m', memory: '128Mi' },
+      requests: { cpu: '10m', memory: '64Mi' },
+    })
+    const probe = (path: string, initialDelaySeconds: number, periodSeconds: number) => ({
+      httpGet: { path, port: 'health' },
+      initialDelaySeconds,
+      periodSeconds,
+    })
+    assert.deepEqual(manager.livenessProbe, probe('/healthz', 15, 20))
+    assert.deepEqual(manager.readinessProbe, probe('/readyz', 5, 10))
+    assert.deepEqual(manager.ports, [
+      { name: 'health', containerPort: 8081 },
+      { name: 'metrics', containerPort: 8443 },
+    ])
+    assert.ok(manager.args.includes('--metrics-bind-address=:8443'))
+    assert.ok(manager.args.includes('--health-probe-bind-address=:8081'))
+    assert.ok(manager.args.includes('--leader-elect'))
+    assert.equal(of(install, 'Service')[0]?.spec.ports[0]?.port, 8443)
+  })
+
+  it('asks for no privilege and fits the restricted profile of its namespace', () => {
+    assert.deepEqual(manager.securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    assert.equal(pod.securityContext.runAsNonRoot, true)
+    assert.equal(pod.securityContext.runAsUser, 65532)
+    assert.deepEqual(pod.securityContext.seccompProfile, { type: 'RuntimeDefault' })
+    assert.equal(of(install, 'Namespace')[0]?.metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted')
+    const mounted = new Set(manager.volumeMounts.map(({ mountPath }) => mountPath))
+    const workDir = manager.args.find((arg) => arg.startsWith('--work-dir='))!.split('=')[1]!
+    assert.ok(mounted.has(workDir) && mounted.has('/tmp'), 'the root is read-only: what is written needs a volume')
+    assert.equal(of(install, 'NetworkPolicy').length, 1)
+  })
+
+  it('brings every kind, and roles for the people who use it', () => {
+    const crds = of(install, 'CustomResourceDefinition').map(({ metadata }) => metadata.name)
+    assert.deepEqual(crds.sort(), ALL_KINDS.map(crdName).sort())
+    for (const kind of ALL_KINDS) {
+      for (const [word, to] of [
+        ['viewer', 'view'],
+        ['editor', 'edit'],
+        ['editor', 'admin'],
+      ] as const) {
+        const role = of(install, 'ClusterRole').find(
+          ({ metadata }) => metadata.name === `${kind.singular}-${word}-role`,
+        )
+        assert.equal(role?.metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`], 'true', kind.kind)
+        assert.deepEqual(role?.rules[0]?.resources, [kind.plural])
+      }
+    }
+  })
+
+  it('grants no wildcard, no list of Secrets, and nothing but what the table explains', () => {
+    assert.deepEqual(forgottenKinds(), [], 'a kind with a status needs a line in scripts/roles.ts')
+    const role = of(install, 'ClusterRole').find(({ metadata }) => metadata.name === 'manager-role')
+    const granted = role!.rules.flatMap(({ apiGroups, resources, verbs }) =>
+      verbs.map((verb) => `${verb} ${resources}.${apiGroups}`),
+    )
+    const explained = grantsOf(PARTS).flatMap(({ apiGroup, resource, verbs }) =>
+      verbs.map((verb) => `${verb} ${resource}.${apiGroup}`),
+    )
+    assert.deepEqual(granted, explained)
+    assert.ok(!granted.some((grant) => grant.includes('*')))
+    for (const verb of ['list', 'watch']) assert.ok(!granted.includes(`${verb} secrets.`), `${verb} Secrets`)
+  })
+})
+
+describe('the two clusterctl providers', () => {
+  const [infrastructure, controlPlane] = PROVIDER_FILES.map(component) as [Loose[], Loose[]]
+
+  it('share no object', () => {
+    const names = new Set(infrastructure.map(idOf))
+    assert.deepEqual(
+      controlPlane.map(idOf).filter((id) => names.has(id)),
+      [],
+    )
+  })
+
+  it('bring every kind between them, each with its own group', () => {
+    for (const [components, provider] of [
+      [infrastructure, 'infrastructure-capt'],
+      [controlPlane, 'control-plane-capt'],
+    ] as const) {
+      const kinds = ALL_KINDS.filter((kind) => providerOf(kind) === provider)
+      const crds = of(components, 'CustomResourceDefinition')
+      assert.deepEqual(crds.map(({ metadata }) => metadata.name).sort(), kinds.map(crdName).sort())
+      for (const crd of crds) {
+        assert.equal(crd.metadata.labels?.['cluster.x-k8s.io/v1beta1'], 'v1beta1')
+        assert.equal(crd.metadata.labels?.['cluster.x-k8s.io/v1beta2'], 'v1beta1')
+      }
+      for (const one of components)
+        assert.equal(one.metadata.labels?.['cluster.x-k8s.io/provider'], provider, idOf(one))
+    }
+  })
+
+  for (const [name, groups] of [
+    ['infrastructure', ['infrastructure', 'addons']],
+    ['control-plane', ['control-plane']],
+  ] as const) {
+    it(`${name}: one Namespace that holds everything, one container named manager that runs only its controllers`, () => {
+      const components = component(`${name}-components.yaml`)
+      const namespaces = of(components, 'Namespace')
+      assert.equal(namespaces.length, 1)
+      for (const one of components)
+        assert.ok(!one.metadata.namespace || one.metadata.namespace === namespaces[0]!.metadata.name, idOf(one))
+      const deployments = of(components, 'Deployment')
+      assert.equal(deployments.length, 1)
+      const [container] = deployments[0]!.spec.template.spec.containers
+      assert.equal(container.name, 'manager')
+      assert.equal(container.image, `ghcr.io/appthrust/capt:v${VERSION}`)
+      const enabled = container.args.filter((arg) => arg.startsWith('--enable-controller='))
+      assert.deepEqual(
+        enabled,
+        groups.map((group) => `--enable-controller=${group}`),
+      )
+    })
+
+    it(`${name}: bindings name roles and accounts that are there`, () => {
+      const components = component(`${name}-components.yaml`)
+      const has = (kind: string, wanted: string) =>
+        of(components, kind).some(({ metadata }) => metadata.name === wanted)
+      for (const binding of [...of(components, 'RoleBinding'), ...of(components, 'ClusterRoleBinding')]) {
+        assert.ok(has(binding.roleRef.kind, binding.roleRef.name), idOf(binding))
+        for (const subject of binding.subjects) assert.ok(has('ServiceAccount', subject.name), idOf(binding))
+      }
+      assert.ok(has('ServiceAccount', of(components, 'Deployment')[0]!.spec.template.spec.serviceAccountName))
+    })
+  }
+
+  it('leave to clusterctl only the variables that are documented', () => {
+    const page = readFileSync(join(root, 'docs/install.md'), 'utf8')
+    for (const name of PROVIDER_FILES) {
+      const variables = [...files.get(name)!.matchAll(/(?<!\$)\$\{([A-Z_]+)/g)].map((match) => match[1]!)
+      assert.deepEqual([...new Set(variables)].sort(), ['CAPT_CPU_LIMIT', 'CAPT_IMAGE', 'CAPT_MEMORY_LIMIT'])
+      for (const variable of variables) assert.ok(page.includes(variable), `${variable} is not explained`)
+    }
+  })
+})
+
+describe('the namespaced overlay', () => {
+  const install = asset('install-namespaced.yaml')
+
+  it('has nothing that belongs to the whole cluster', () => {
+    assert.deepEqual(install.filter(({ metadata }) => metadata.namespace !== 'capt-system').map(idOf), [])
+  })
+
+  it('watches its own namespace and serves no metrics, which would need rights on the cluster', () => {
+    const [container] = of(install, 'Deployment')[0]!.spec.template.spec.containers
+    assert.ok(container.args.includes('--namespace=$(POD_NAMESPACE)'))
+    assert.ok(container.env.some(({ name }) => name === 'POD_NAMESPACE'))
+    assert.ok(!container.args.some((arg) => arg.startsWith('--metrics')))
+  })
+})
+
+describe('the overlay for Terraform inside the manager', () => {
+  it('takes the image with Terraform and gives it room', () => {
+    const [container] = of(asset('install-local-engine.yaml'), 'Deployment')[0]!.spec.template.spec.containers
+    assert.equal(container.image, `ghcr.io/appthrust/capt-runner:v${VERSION}`)
+    assert.equal(container.resources.limits.memory, '4Gi')
+    assert.equal(container.args.includes('--leader-elect'), true)
+  })
+})
+
+describe('the version', () => {
+  it('is the same in the package, the manifests and the release metadata', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+    const manager = parse(readFileSync(join(root, 'config/manager/kustomization.yaml'), 'utf8'))
+    assert.deepEqual(manager.images, [{ name: 'ghcr.io/appthrust/capt', newTag: `v${version}` }])
+    const [major, minor] = version.split('.').map(Number)
+    const metadata = parse(readFileSync(join(root, 'config/metadata.yaml'), 'utf8'))
+    assert.deepEqual(metadata.releaseSeries.at(-1), { major, minor, contract: 'v1beta1' })
+  })
+
+  it('is the same in every asset', () => {
+    const tags = [...files].flatMap(([name, text]) =>
+      [...text.matchAll(/ghcr\.io\/appthrust\/capt[a-z-]*:([^\s"'}]+)/g)].map((match) => `${name} ${match[1]}`),
+    )
+    assert.ok(tags.length >= 5)
+    assert.deepEqual(
+      tags.filter((tag) => !tag.endsWith(` v${VERSION}`)),
+      [],
+    )
+    const series = parse(files.get('metadata.yaml')!).releaseSeries
+    assert.deepEqual(series.at(-1), { major: 9, minor: 9, contract: 'v1beta1' })
+  })
+
+  it('must be a plain version', () => {
+    for (const text of ['', 'v1.2.3', '1.2', 'latest', '1.2.3\n', undefined])
+      assert.throws(() => checkVersion(text), /VERSION must be a version such as 1\.2\.3/)
+    assert.equal(checkVersion('1.2.3-rc.1'), '1.2.3-rc.1')
+  })
+
+  it('may come with an image from elsewhere', () => {
+    const elsewhere = releaseFiles({ version: VERSION, image: 'registry.example/team/capt' })
+    assert.ok(elsewhere.get('install.yaml')!.includes(`image: registry.example/team/capt:v${VERSION}`))
+    assert.ok(
+      elsewhere.get('install-local-engine.yaml')!.includes(`image: registry.example/team/capt-runner:v${VERSION}`),
+    )
+  })
+})
+
+describe('make build-installer', () => {
+  const dist = mkdtempSync(join(tmpdir(), 'capt-installer-'))
+  const run = (version: string) =>
+    spawnSync(process.execPath, [join(root, 'scripts/installer.ts')], {
+      encoding: 'utf8',
+      env: { ...process.env, VERSION: version, DIST: dist, IMAGE: '' },
+    })
+  before(() => {
+    for (const version of ['9.9.8', VERSION]) assert.equal(run(version).status, 0)
+  })
+  after(() => rmSync(dist, { recursive: true, force: true }))
+
+  it('writes what a release holds, with checksums that match', () => {
+    const written = readdirSync(join(dist, 'installer')).sort()
+    assert.deepEqual(written, [...files.keys()].sort())
+    const sums = readFileSync(join(dist, 'installer/SHA256SUMS'), 'utf8').trim().split('\n')
+    assert.equal(sums.length, written.length - 1)
+    for (const line of sums) {
+      const [sum, name] = line.split('  ') as [string, string]
+      assert.equal(sha256(readFileSync(join(dist, 'installer', name), 'utf8')), sum, name)
+    }
+  })
+
+  it('writes a repository for clusterctl and keeps the versions that are there', () => {
+    const list = (folder: string) => readdirSync(join(dist, 'repository', folder)).sort()
+    for (const provider of ['infrastructure-capt', 'control-plane-capt'])
+      assert.deepEqual(list(provider), ['v9.9.8', 'v9.9.9'])
+    assert.deepEqual(list('control-plane-capt/v9.9.9'), ['control-plane-components.yaml', 'metadata.yaml'])
+    const infrastructure = list('infrastructure-capt/v9.9.9')
+    for (const name of ['infrastructure-components.yaml', 'metadata.yaml', 'clusterclass-capt.yaml'])
+      assert.ok(infrastructure.includes(name))
+    const flavours = ['', '-simulation', '-existing-vpc', '-karpenter', '-topology']
+    for (const flavour of flavours) assert.ok(infrastructure.includes(`cluster-template${flavour}.yaml`))
+  })
+
+  it('refuses a version that is none', () => {
+    const { status, stderr } = run('latest')
+    assert.equal(status, 2)
+    assert.match(
+      stderr,
+      /error: VERSION must be a version such as 1\.2\.3, not "latest"\n {2}hint make build-installer/,
+    )
+  })
+})
+
+describe('config/', () => {
+  const folders = ['crd', 'default', 'infrastructure', 'control-plane', 'overlays/namespaced', 'overlays/local-engine']
+  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0
+
+  for (const folder of folders) {
+    it(`${folder} is the same to kubectl kustomize and to make build-installer`, (t: TestContext) => {
+      const ours = renderKustomization(join(root, 'config', folder))
+      assert.ok(ours.length > 0)
+      if (!hasKubectl) return t.diagnostic('kubectl is not on PATH: rendered, but not compared')
+      const text = execFileSync('kubectl', ['kustomize', join(root, 'config', folder)], {
+        encoding: 'utf8',
+        maxBuffer: 16 << 20,
+      })
+      const theirs = documents(text)
+      assert.deepEqual(ours.map(idOf), theirs.map(idOf))
+      for (const [i, manifest] of ours.entries()) assert.deepEqual(manifest, theirs[i], idOf(manifest))
+    })
+  }
+
+  it('renders nothing that it does not understand', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capt-kustomize-'))
+    try {
+      execFileSync('cp', ['-r', join(root, 'config/network-policy'), join(folder, 'base')])
+      execFileSync('sh', ['-c', `echo 'namePrefix: x-' >> ${JSON.stringify(join(folder, 'base/kustomization.yaml'))}`])
+      assert.throws(() => renderKustomization(join(folder, 'base')), /namePrefix is not rendered here/)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
