@@ -26,6 +26,7 @@ interface Target {
 interface Kustomization {
   readonly resources?: readonly string[]
   readonly namespace?: string
+  readonly namePrefix?: string
   readonly nameSuffix?: string
   readonly labels?: readonly { readonly pairs: Readonly<Record<string, string>>; readonly includeSelectors?: boolean }[]
   readonly images?: readonly Image[]
@@ -38,7 +39,17 @@ export interface Image {
   readonly newTag?: string
 }
 
-const KNOWN = ['apiVersion', 'kind', 'resources', 'namespace', 'nameSuffix', 'labels', 'images', 'patches']
+const KNOWN = [
+  'apiVersion',
+  'kind',
+  'resources',
+  'namespace',
+  'namePrefix',
+  'nameSuffix',
+  'labels',
+  'images',
+  'patches',
+]
 
 export function renderKustomization(folder: string): Manifest[] {
   return inOrder(build(folder))
@@ -56,7 +67,8 @@ function build(folder: string): Manifest[] {
     manifests = patched(manifests, parse(text), target)
   }
   if (wish.namespace) manifests = inNamespace(manifests, wish.namespace)
-  if (wish.nameSuffix) manifests = suffixed(manifests, wish.nameSuffix)
+  const { namePrefix = '', nameSuffix = '' } = wish
+  if (namePrefix || nameSuffix) manifests = renamed(manifests, (name) => namePrefix + name + nameSuffix)
   for (const { pairs, includeSelectors } of wish.labels ?? [])
     manifests = manifests.map((manifest) => labelled(manifest, pairs, includeSelectors ?? false))
   return manifests.map((manifest) => withImages(manifest, wish.images ?? []))
@@ -140,25 +152,26 @@ function inNamespace(manifests: readonly Manifest[], namespace: string): Manifes
 const subjectsOf = (manifest: Manifest): readonly Fields[] | undefined =>
   manifest['subjects'] as readonly Fields[] | undefined
 
-function suffixed(manifests: readonly Manifest[], suffix: string): Manifest[] {
-  const isRenamed = (kind: string) => kind !== 'Namespace' && kind !== 'CustomResourceDefinition'
+/** Gives objects other names, and tells those among them that refer to one another. */
+function renamed(manifests: readonly Manifest[], rename: (name: string) => string): Manifest[] {
+  const isRenamed = ({ kind }: Manifest) => kind !== 'Namespace' && kind !== 'CustomResourceDefinition'
+  const known = new Set(manifests.filter(isRenamed).map(({ kind, metadata }) => `${kind}/${metadata.name}`))
+  const refer = (kind: unknown, name: unknown) => (known.has(`${kind}/${name}`) ? rename(String(name)) : name)
   return manifests.map((manifest) => {
-    if (!isRenamed(manifest.kind)) return manifest
-    const renamed = { ...manifest, metadata: { ...manifest.metadata, name: manifest.metadata.name + suffix } }
-    const subjects = subjectsOf(manifest)?.map((subject) => ({ ...subject, name: `${subject['name']}${suffix}` }))
+    if (!isRenamed(manifest)) return manifest
+    const own = { ...manifest, metadata: { ...manifest.metadata, name: rename(manifest.metadata.name) } }
+    const subjects = subjectsOf(manifest)?.map((one) => ({ ...one, name: refer(one['kind'], one['name']) }))
     const roleRef = manifest['roleRef'] as Fields | undefined
     return {
-      ...(manifest.kind === 'Deployment' ? withAccountSuffix(renamed, suffix) : renamed),
+      ...(manifest.kind === 'Deployment' ? withAccount(own, (name) => refer('ServiceAccount', name)) : own),
       ...(subjects ? { subjects } : {}),
-      ...(roleRef ? { roleRef: { ...roleRef, name: `${roleRef['name']}${suffix}` } } : {}),
+      ...(roleRef ? { roleRef: { ...roleRef, name: refer(roleRef['kind'], roleRef['name']) } } : {}),
     }
   })
 }
 
-function withAccountSuffix(deployment: Manifest, suffix: string): Manifest {
-  const at = ['spec', 'template', 'spec', 'serviceAccountName']
-  return change(deployment, at, (name) => `${name}${suffix}`) as Manifest
-}
+const withAccount = (deployment: Manifest, refer: (name: unknown) => unknown): Manifest =>
+  change(deployment, ['spec', 'template', 'spec', 'serviceAccountName'], refer) as Manifest
 
 function labelled(manifest: Manifest, pairs: Readonly<Record<string, string>>, includeSelectors: boolean): Manifest {
   const add = (labels: unknown) => ({ ...(labels as Fields), ...pairs })

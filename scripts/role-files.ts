@@ -21,16 +21,16 @@ export function roleFiles(): Map<string, string> {
   const home = { name, namespace: NAMESPACE, labels: LABELS }
   const everything = grantsOf(PARTS)
   files.set(
-    'config/rbac/manager-role.yaml',
+    'config/rbac/cluster/manager-role.yaml',
     toText([role('ClusterRole', metadata, everything), binding('ClusterRole', metadata)]),
   )
   for (const [provider, parts] of Object.entries(PROVIDER_PARTS))
-    files.set(`config/${provider}/manager-role.yaml`, toText([role('ClusterRole', { name }, grantsOf(parts))]))
+    files.set(`config/${provider}/cluster/manager-role.yaml`, toText([role('ClusterRole', { name }, grantsOf(parts))]))
   files.set(
     'config/overlays/namespaced/manager-role.yaml',
     toText([role('Role', home, everything), binding('Role', home)]),
   )
-  files.set('config/rbac/people-roles.yaml', toText(ALL_KINDS.flatMap(peopleRoles)))
+  files.set('config/rbac/cluster/people-roles.yaml', toText(ALL_KINDS.flatMap(peopleRoles)))
   return files
 }
 

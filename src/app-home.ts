@@ -26,7 +26,8 @@ export interface HomeOptions {
   readonly engine?: string
   readonly logLevel: string
   readonly logTo: Sink
-  readonly clock: Clock
+  /** The machine's, unless a test winds it by hand. */
+  readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -48,7 +49,7 @@ const CONVERTERS = {
 } as unknown as Converters
 
 export async function startHome(options: HomeOptions): Promise<Home> {
-  const clock = systemClock
+  const { clock = systemClock } = options
   const server = await startApiServer({
     dataDir: options.dataDir,
     host: options.host,
@@ -71,6 +72,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       logTo: options.logTo,
       clock,
       env: { ...options.env, POD_NAMESPACE: 'default' },
+      watchSecrets: true,
       extra: ({ workloads, reach, log }) => {
         simulation = createSimulation({
           realms: {

@@ -74,10 +74,13 @@ export interface ManagerOptions {
   readonly concurrentRuns: number
   readonly logLevel: string
   readonly logTo: Sink
-  readonly clock: Clock
+  /** The machine's, unless a test winds it by hand. Its timers never keep the process alive. */
+  readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
   /** What the embedded home adds: core's part and the simulation. */
   readonly extra?: (parts: ManagerParts) => readonly AnyController[]
+  /** Watch the Secrets of clusters: for the embedded home, and for one namespace whose role allows it. */
+  readonly watchSecrets?: boolean
   readonly access?: ServerAccess
 }
 
@@ -103,8 +106,7 @@ const PAGE_SIZE = 25
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 export async function startManager(options: ManagerOptions): Promise<Manager> {
-  const { env, namespace } = options
-  const clock = systemClock
+  const { env, namespace, clock = systemClock } = options
   const log = jsonLog({ level: levelOf(options.logLevel), to: { write: (line: string) => options.logTo.write(line) } })
   const access =
     options.access ??
@@ -207,6 +209,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
           log,
           metrics,
           reach: parts.reach,
+          secrets: options.watchSecrets ? 'watched' : { wake: (plane) => running.wake('captcontrolplane', plane) },
           checkVersion: (kubernetes) => {
             const [fault] = checkPair({ kubernetes })
             return fault ? { message: fault.message, hint: fault.hint } : undefined

@@ -26,7 +26,13 @@ describe('what goes wrong in the workload cluster', () => {
     world = await addonsWorld()
     await world.addCluster('demo', { faults: { 'helm-controller': 'pull' } })
     await world.until('the reason is seen', () => stage('flux')?.message?.includes('ImagePullBackOff'))
-    await world.until('the time is over', () => stage('flux')?.lastError?.code === 'CAPT_STAGE_TIMEOUT' || stage('flux')?.lastError?.code === 'CAPT_STAGE_UNHEALTHY', 1200)
+    await world.until(
+      'the time is over',
+      () =>
+        stage('flux')?.lastError?.code === 'CAPT_STAGE_TIMEOUT' ||
+        stage('flux')?.lastError?.code === 'CAPT_STAGE_UNHEALTHY',
+      1200,
+    )
     assert.match(stage('flux')?.lastError?.hint ?? '', /image cannot be pulled/)
     await world.setFault('demo', {})
     await world.until('ready', isReady, 200)
@@ -63,7 +69,10 @@ describe('what goes wrong in the workload cluster', () => {
     await world.until('it is said', () => stage('karpenter')?.message?.includes(missing))
     assert.equal(stage('node-pool')?.reason, 'NeedsNotReady')
     await world.setFault('demo', {})
-    await workload.others.create(CustomResourceDefinitionKind, { ...(workload.peek(CustomResourceDefinitionKind, { name: 'nodepools.karpenter.sh' }) as object), metadata: { name: missing } } as never)
+    await workload.others.create(CustomResourceDefinitionKind, {
+      ...(workload.peek(CustomResourceDefinitionKind, { name: 'nodepools.karpenter.sh' }) as object),
+      metadata: { name: missing },
+    } as never)
     await world.until('ready', isReady, 100)
   })
 
@@ -98,7 +107,9 @@ describe('what goes wrong in the workload cluster', () => {
     world = await addonsWorld()
     const workload = await world.addCluster('demo', { nodes: 1 })
     await world.until('Karpenter is healthy', () => stage('karpenter')?.state === 'Healthy')
-    const deployment = workload.peek(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }) as unknown as { spec: { replicas: number } }
+    const deployment = workload.peek(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }) as unknown as {
+      spec: { replicas: number }
+    }
     assert.equal(deployment.spec.replicas, 1)
   })
 })

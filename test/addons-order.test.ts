@@ -14,10 +14,12 @@ const gate = () => demo()?.metadata.labels?.['karpenter.sh/enabled']
 /** Sentences about everything of Karpenter that reached the workload while Flux did not run. */
 function watchOrder(workload: MemoryCluster): readonly string[] {
   const early: string[] = []
-  const isUp = (name: string) => conditionStatus(workload.peek(DeploymentKind, { namespace: 'flux-system', name }), 'Available') === 'True'
+  const isUp = (name: string) =>
+    conditionStatus(workload.peek(DeploymentKind, { namespace: 'flux-system', name }), 'Available') === 'True'
   workload.storage.onEvent(({ type, kind, object }) => {
     const isKarpenters = object.metadata.name === 'karpenter' || /^(NodePool|EC2NodeClass)$/.test(kind.kind)
-    if (type === 'ADDED' && isKarpenters && !(isUp('source-controller') && isUp('helm-controller'))) early.push(`${kind.kind} ${keyText({ name: object.metadata.name })}`)
+    if (type === 'ADDED' && isKarpenters && !(isUp('source-controller') && isUp('helm-controller')))
+      early.push(`${kind.kind} ${keyText({ name: object.metadata.name })}`)
   })
   return early
 }
@@ -56,7 +58,10 @@ describe('the order of add-ons', () => {
     const early = watchOrder(await world.addCluster('demo'))
     await world.until('Flux is on its way', () => demo()?.metadata.labels?.['capt.appthrust.com/cluster'])
     world.home.failNext('patch', Cluster, 'Unreachable')
-    await world.until('the gate is about to open', () => world.delivery('demo')?.metadata.annotations?.['capt.appthrust.com/gates-opened'])
+    await world.until(
+      'the gate is about to open',
+      () => world.delivery('demo')?.metadata.annotations?.['capt.appthrust.com/gates-opened'],
+    )
     await world.restart()
     await world.until('ready', isReady)
     assert.equal(gate(), 'true')
@@ -71,7 +76,10 @@ describe('the order of add-ons', () => {
     assert.equal(world.stage('demo', 'karpenter')?.gate?.open, false)
     await world.until('ready', isReady)
     assert.deepEqual(early, [])
-    assert.equal(world.delivery('demo')?.metadata.annotations?.['capt.appthrust.com/gates-opened'], 'karpenter.sh/enabled=person')
+    assert.equal(
+      world.delivery('demo')?.metadata.annotations?.['capt.appthrust.com/gates-opened'],
+      'karpenter.sh/enabled=person',
+    )
   })
 
   it('opens the gate within five requests after Flux was seen healthy, and waits for no timer', async () => {
@@ -79,7 +87,8 @@ describe('the order of add-ons', () => {
     const workload = await world.addCluster('demo', { faults: { 'capt-probe': 'slow=5s' } })
     let seenAt = -1
     workload.storage.onEvent(({ object }) => {
-      if (object.metadata.name === 'capt-probe' && conditionStatus(object, 'Ready') === 'True') seenAt = world.home.requests.length
+      if (object.metadata.name === 'capt-probe' && conditionStatus(object, 'Ready') === 'True')
+        seenAt = world.home.requests.length
     })
     await world.until('the gate is open', () => gate() === 'true')
     const after = world.home.requests.slice(seenAt)
@@ -91,7 +100,10 @@ describe('the order of add-ons', () => {
     world = await addonsWorld()
     const workload = await world.addCluster('demo', { labels: {} })
     await world.until('ready', isReady)
-    assert.deepEqual(world.delivery('demo')?.status?.stages?.map((stage) => stage.state), ['NotWanted', 'NotWanted', 'NotWanted'])
+    assert.deepEqual(
+      world.delivery('demo')?.status?.stages?.map((stage) => stage.state),
+      ['NotWanted', 'NotWanted', 'NotWanted'],
+    )
     assert.equal(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'source-controller' }), undefined)
     assert.deepEqual(Object.keys(demo()?.metadata.labels ?? {}), [])
   })
@@ -121,7 +133,13 @@ describe('two clusters of one namespace', () => {
 })
 
 function everything(workload: MemoryCluster): readonly unknown[] {
-  const kinds = ['OCIRepository', 'HelmRelease'].map((kind) => ({ group: kind === 'HelmRelease' ? 'helm.toolkit.fluxcd.io' : 'source.toolkit.fluxcd.io', version: kind === 'HelmRelease' ? 'v2' : 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: true }))
+  const kinds = ['OCIRepository', 'HelmRelease'].map((kind) => ({
+    group: kind === 'HelmRelease' ? 'helm.toolkit.fluxcd.io' : 'source.toolkit.fluxcd.io',
+    version: kind === 'HelmRelease' ? 'v2' : 'v1',
+    kind,
+    plural: `${kind.toLowerCase()}s`,
+    namespaced: true,
+  }))
   const pools = [
     { group: 'karpenter.sh', version: 'v1', kind: 'NodePool', plural: 'nodepools', namespaced: false },
     { group: 'karpenter.k8s.aws', version: 'v1', kind: 'EC2NodeClass', plural: 'ec2nodeclasses', namespaced: false },

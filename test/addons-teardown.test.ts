@@ -1,19 +1,39 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { AddonDelivery, clusterResourceSetBindingKind, clusterResourceSetKind, CustomResourceDefinitionKind, DeploymentKind, type KindRef, ServiceKind } from '#api'
+import { defaultPipeline } from '#addons'
+import {
+  AddonDelivery,
+  CustomResourceDefinitionKind,
+  clusterResourceSetBindingKind,
+  clusterResourceSetKind,
+  DeploymentKind,
+  type KindRef,
+  ServiceKind,
+} from '#api'
 import { KubeError } from '#kube'
 import { simulatedLedger } from '#simulation'
 import type { MemoryCluster } from '#testing'
-import { defaultPipeline } from '#addons'
 import { type AddonsWorld, addonsWorld, Cluster, conditionStatus, HOME } from './addons-world.ts'
 
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
 const key = { namespace: 'default', name: 'demo' }
-const NodePool: KindRef = { group: 'karpenter.sh', version: 'v1', kind: 'NodePool', plural: 'nodepools', namespaced: false }
+const NodePool: KindRef = {
+  group: 'karpenter.sh',
+  version: 'v1',
+  kind: 'NodePool',
+  plural: 'nodepools',
+  namespaced: false,
+}
 const NodeClaim: KindRef = { ...NodePool, kind: 'NodeClaim', plural: 'nodeclaims' }
-const HelmRelease: KindRef = { group: 'helm.toolkit.fluxcd.io', version: 'v2', kind: 'HelmRelease', plural: 'helmreleases', namespaced: true }
+const HelmRelease: KindRef = {
+  group: 'helm.toolkit.fluxcd.io',
+  version: 'v2',
+  kind: 'HelmRelease',
+  plural: 'helmreleases',
+  namespaced: true,
+}
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
 const ledger = () => simulatedLedger(world.home.others, key).list()
@@ -22,20 +42,33 @@ const web = (replicas: number) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name: 'web', namespace: 'default' },
-  spec: { replicas, selector: { matchLabels: { app: 'web' } }, template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] } } },
+  spec: {
+    replicas,
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] },
+    },
+  },
 })
 
 async function upWithNodes(replicas = 2): Promise<MemoryCluster> {
   const workload = await world.addCluster('demo')
   await world.until('ready', isReady)
   await workload.others.create(DeploymentKind, web(replicas))
-  await world.until('nodes are there', async () => workload.storage.list(NodeClaim).filter((claim) => conditionStatus(claim, 'Ready') === 'True').length === replicas)
+  await world.until(
+    'nodes are there',
+    async () =>
+      workload.storage.list(NodeClaim).filter((claim) => conditionStatus(claim, 'Ready') === 'True').length ===
+      replicas,
+  )
   assert.equal((await ledger()).length, replicas)
   return workload
 }
 
 const deleteCluster = () => world.home.others.delete(Cluster, key)
-const steps = () => Object.fromEntries((world.delivery('demo')?.status?.teardown?.steps ?? []).map((step) => [step.name, step.state]))
+const steps = () =>
+  Object.fromEntries((world.delivery('demo')?.status?.teardown?.steps ?? []).map((step) => [step.name, step.state]))
 
 describe('the teardown of a deleted Cluster', () => {
   it('drains the nodes, then takes Karpenter, its CRDs and Flux away, and leaves no machine behind', async () => {
@@ -44,14 +77,18 @@ describe('the teardown of a deleted Cluster', () => {
     const order: string[] = []
     workload.storage.onEvent(({ type, kind, object }) => {
       if (type === 'DELETED' && ['NodeClaim', 'HelmRelease'].includes(kind.kind)) order.push(kind.kind)
-      if (type === 'DELETED' && object.metadata.name === 'helm-controller' && kind.kind === 'Deployment') order.push('Flux')
+      if (type === 'DELETED' && object.metadata.name === 'helm-controller' && kind.kind === 'Deployment')
+        order.push('Flux')
       if (type === 'DELETED' && object.metadata.name === 'nodepools.karpenter.sh') order.push('CRD')
     })
     await deleteCluster()
     await world.until('torn down', isTornDown, 120)
     assert.deepEqual(order, ['NodeClaim', 'NodeClaim', 'HelmRelease', 'CRD', 'Flux'])
     assert.deepEqual(await ledger(), [])
-    assert.deepEqual(Object.values(steps()).filter((state) => state !== 'Done'), [])
+    assert.deepEqual(
+      Object.values(steps()).filter((state) => state !== 'Done'),
+      [],
+    )
     assert.ok(world.delivery('demo'), 'the delivery stays until the Cluster itself is gone')
 
     await world.home.others.patch(Cluster, key, { type: 'merge', body: { metadata: { finalizers: null } } })
@@ -63,7 +100,12 @@ describe('the teardown of a deleted Cluster', () => {
   it('gives load balancers back before the network goes', async () => {
     world = await addonsWorld()
     const workload = await upWithNodes(1)
-    await workload.others.create(ServiceKind, { apiVersion: 'v1', kind: 'Service', metadata: { name: 'public', namespace: 'default' }, spec: { type: 'LoadBalancer', selector: { app: 'web' }, ports: [{ port: 80 }] } } as never)
+    await workload.others.create(ServiceKind, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'public', namespace: 'default' },
+      spec: { type: 'LoadBalancer', selector: { app: 'web' }, ports: [{ port: 80 }] },
+    } as never)
     await world.idle(2)
     await deleteCluster()
     await world.until('torn down', isTornDown, 120)
@@ -74,8 +116,18 @@ describe('the teardown of a deleted Cluster', () => {
     world = await addonsWorld()
     const workload = await upWithNodes()
     await world.stopActors('demo')
-    await workload.others.patch(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }, { type: 'merge', body: { status: { availableReplicas: 0 } } }, { subresource: 'status' })
-    await workload.others.patch(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' }, { type: 'merge', body: { status: { availableReplicas: 0 } } }, { subresource: 'status' })
+    await workload.others.patch(
+      DeploymentKind,
+      { namespace: 'kube-system', name: 'karpenter' },
+      { type: 'merge', body: { status: { availableReplicas: 0 } } },
+      { subresource: 'status' },
+    )
+    await workload.others.patch(
+      DeploymentKind,
+      { namespace: 'flux-system', name: 'helm-controller' },
+      { type: 'merge', body: { status: { availableReplicas: 0 } } },
+      { subresource: 'status' },
+    )
     const machines = (await ledger()).map((instance) => `instance ${instance.id}`).sort()
     await deleteCluster()
     await world.until('torn down', isTornDown, 900)
@@ -87,11 +139,23 @@ describe('the teardown of a deleted Cluster', () => {
 
   it('terminates what a dead Karpenter left when that is allowed', async () => {
     const shipped = defaultPipeline(HOME)
-    world = await addonsWorld({ pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } } })
+    world = await addonsWorld({
+      pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } },
+    })
     const workload = await upWithNodes()
     await world.stopActors('demo')
-    await workload.others.patch(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }, { type: 'merge', body: { status: { availableReplicas: 0 } } }, { subresource: 'status' })
-    await workload.others.patch(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' }, { type: 'merge', body: { status: { availableReplicas: 0 } } }, { subresource: 'status' })
+    await workload.others.patch(
+      DeploymentKind,
+      { namespace: 'kube-system', name: 'karpenter' },
+      { type: 'merge', body: { status: { availableReplicas: 0 } } },
+      { subresource: 'status' },
+    )
+    await workload.others.patch(
+      DeploymentKind,
+      { namespace: 'flux-system', name: 'helm-controller' },
+      { type: 'merge', body: { status: { availableReplicas: 0 } } },
+      { subresource: 'status' },
+    )
     await deleteCluster()
     await world.until('torn down', isTornDown, 900)
     assert.deepEqual(await ledger(), [])
@@ -102,7 +166,9 @@ describe('the teardown of a deleted Cluster', () => {
     await upWithNodes()
     world.broken.set('default/demo', new KubeError('Unreachable', 'connect ECONNREFUSED'))
     await deleteCluster()
-    await world.until('it is seen', () => world.delivery('demo')?.status?.conditions?.some((condition) => condition.reason === 'WorkloadUnreachable'))
+    await world.until('it is seen', () =>
+      world.delivery('demo')?.status?.conditions?.some((condition) => condition.reason === 'WorkloadUnreachable'),
+    )
     await world.until('torn down', isTornDown, 400)
     const leftovers = world.delivery('demo')?.status?.teardown?.leftovers ?? []
     assert.deepEqual(leftovers.toSorted(), (await ledger()).map((instance) => `instance ${instance.id}`).toSorted())
@@ -124,7 +190,11 @@ describe('the teardown of a deleted Cluster', () => {
     await world.until('torn down', isTornDown, 3600)
     assert.equal(steps()['karpenter/node-claims'] ?? steps()['node-pool/node-claims'], 'GaveUp')
     assert.ok(world.delivery('demo')?.status?.teardown?.leftovers?.some((text) => text.startsWith('NodeClaim ')))
-    assert.equal(workload.storage.list(NodeClaim)[0]?.metadata.finalizers?.[0], 'karpenter.sh/termination', 'a live controller is not robbed of its finalizer')
+    assert.equal(
+      workload.storage.list(NodeClaim)[0]?.metadata.finalizers?.[0],
+      'karpenter.sh/termination',
+      'a live controller is not robbed of its finalizer',
+    )
   })
 })
 
@@ -132,8 +202,17 @@ describe('a wish that is taken back', () => {
   it('uninstalls Karpenter in the order of the teardown, keeps Flux, closes the gate, and can come back', async () => {
     world = await addonsWorld()
     const workload = await upWithNodes(1)
-    await world.home.others.patch(Cluster, key, { type: 'merge', body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } } })
-    await world.until('Karpenter is gone', () => world.stage('demo', 'karpenter')?.state === 'NotWanted' && world.stage('demo', 'node-pool')?.state === 'NotWanted', 200)
+    await world.home.others.patch(Cluster, key, {
+      type: 'merge',
+      body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } },
+    })
+    await world.until(
+      'Karpenter is gone',
+      () =>
+        world.stage('demo', 'karpenter')?.state === 'NotWanted' &&
+        world.stage('demo', 'node-pool')?.state === 'NotWanted',
+      200,
+    )
     assert.equal(workload.peek(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }), undefined)
     assert.equal(workload.peek(CustomResourceDefinitionKind, { name: 'nodepools.karpenter.sh' }), undefined)
     assert.deepEqual(workload.storage.list(HelmRelease), [])
@@ -143,7 +222,10 @@ describe('a wish that is taken back', () => {
     const labels = world.home.peek(Cluster, key)?.metadata.labels ?? {}
     assert.equal(labels['karpenter.sh/enabled'], undefined)
 
-    await world.home.others.patch(Cluster, key, { type: 'merge', body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': 'enabled' } } } })
+    await world.home.others.patch(Cluster, key, {
+      type: 'merge',
+      body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': 'enabled' } } },
+    })
     await world.until('Karpenter is back', () => world.stage('demo', 'node-pool')?.state === 'Healthy', 120)
   })
 
@@ -151,9 +233,19 @@ describe('a wish that is taken back', () => {
     world = await addonsWorld()
     const workload = await world.addCluster('demo', { labels: { 'fluxcd.io/enabled': 'true' } })
     await world.until('ready', isReady)
-    await workload.others.create(HelmRelease, { apiVersion: 'helm.toolkit.fluxcd.io/v2', kind: 'HelmRelease', metadata: { name: 'podinfo', namespace: 'default' }, spec: {} } as never)
-    await world.home.others.patch(Cluster, key, { type: 'merge', body: { metadata: { labels: { 'fluxcd.io/enabled': null } } } })
-    await world.until('it is said', () => JSON.stringify(world.delivery('demo')?.status?.conditions).includes('HelmRelease default/podinfo'))
+    await workload.others.create(HelmRelease, {
+      apiVersion: 'helm.toolkit.fluxcd.io/v2',
+      kind: 'HelmRelease',
+      metadata: { name: 'podinfo', namespace: 'default' },
+      spec: {},
+    } as never)
+    await world.home.others.patch(Cluster, key, {
+      type: 'merge',
+      body: { metadata: { labels: { 'fluxcd.io/enabled': null } } },
+    })
+    await world.until('it is said', () =>
+      JSON.stringify(world.delivery('demo')?.status?.conditions).includes('HelmRelease default/podinfo'),
+    )
     await world.idle(5)
     assert.ok(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' }))
   })

@@ -1,13 +1,39 @@
 // A management cluster and its workload clusters in memory: the add-on controllers, core's stand-in for
 // ClusterResourceSets and the actors of the simulation, all on a clock that moves only when a test says so.
-import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, defaultPipeline, type Workload, type Workloads } from '#addons'
-import { AddonDelivery, AddonPipeline, type AnyObject, CAPTControlPlane, type ConfigMap, ConfigMapKind, clusterKind, groupKindOf, type Key, keyText, type UnknownObject } from '#api'
+import {
+  addonDeliveryController,
+  addonPipelineController,
+  DELIVERY_CONTROLLER,
+  defaultPipeline,
+  type Workload,
+  type Workloads,
+} from '#addons'
+import {
+  AddonDelivery,
+  AddonPipeline,
+  type AnyObject,
+  CAPTControlPlane,
+  type ConfigMap,
+  ConfigMapKind,
+  clusterKind,
+  groupKindOf,
+  type Key,
+  keyText,
+  type UnknownObject,
+} from '#api'
 import { type RemoteClusters, resourceSetBindingController, resourceSetController } from '#core'
 import type { Events } from '#kube'
 import { KubeError } from '#kube'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import { type Actors, FAULTS, simulatedInstances, simulatedLedger, startActors } from '#simulation'
-import { type CollectingLog, collectingLog, type HandWoundClock, handWoundClock, type MemoryCluster, memoryCluster } from '#testing'
+import {
+  type CollectingLog,
+  collectingLog,
+  type HandWoundClock,
+  handWoundClock,
+  type MemoryCluster,
+  memoryCluster,
+} from '#testing'
 import { createMemoryInformers } from '../src/testing/memory-informers.ts'
 
 export const HOME = 'capt-system'
@@ -106,7 +132,14 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
       resourceSetController(remotes),
       resourceSetBindingController(),
     ] as unknown as AnyController[]
-    manager = runControllers({ controllers, objects: home.objects, informers: createMemoryInformers(home.storage, 'sync'), events: recorder, clock, log })
+    manager = runControllers({
+      controllers,
+      objects: home.objects,
+      informers: createMemoryInformers(home.storage, 'sync'),
+      events: recorder,
+      clock,
+      log,
+    })
   }
 
   if (options.shipped !== false) home.seed(AddonPipeline, options.pipeline ?? defaultPipeline(HOME))
@@ -125,14 +158,31 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
       const workload = memoryCluster({ clock })
       workloads.set(`${namespace}/${name}`, workload)
       if (cluster.faults) workload.seed(ConfigMapKind, faultMap(cluster.faults))
-      const connection = { objects: workload.objects, events: recorder, informers: () => createMemoryInformers(workload.storage, 'sync') }
-      actors.set(`${namespace}/${name}`, await startActors({ connection, ledger: simulatedLedger(home.objects, { namespace, name }), clock, log, paceMs: 100, nodes: cluster.nodes ?? 2 }))
+      const connection = {
+        objects: workload.objects,
+        events: recorder,
+        informers: () => createMemoryInformers(workload.storage, 'sync'),
+      }
+      actors.set(
+        `${namespace}/${name}`,
+        await startActors({
+          connection,
+          ledger: simulatedLedger(home.objects, { namespace, name }),
+          clock,
+          log,
+          paceMs: 100,
+          nodes: cluster.nodes ?? 2,
+        }),
+      )
       home.seed(CAPTControlPlane, {
         apiVersion: CAPTControlPlane.apiVersion,
         kind: CAPTControlPlane.kind,
         metadata: { name, namespace },
         spec: { version: cluster.version ?? '1.35', workspaceTemplateRef: { name: 'eks' } },
-        status: { version: cluster.version ?? 'v1.35.0', workspaceStatus: { atProvider: { outputs: cluster.outputs ?? outputsFor(name) } } },
+        status: {
+          version: cluster.version ?? 'v1.35.0',
+          workspaceStatus: { atProvider: { outputs: cluster.outputs ?? outputsFor(name) } },
+        },
       } as AnyObject)
       home.seed(Cluster, {
         apiVersion: 'cluster.x-k8s.io/v1beta2',
@@ -152,7 +202,9 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
         await clock.advance(step)
         await turn()
       }
-      const status = [...workloads.keys()].map((id) => `${id}: ${JSON.stringify(world.delivery(id.split('/')[1]!)?.status, null, 1)}`)
+      const status = [...workloads.keys()].map(
+        (id) => `${id}: ${JSON.stringify(world.delivery(id.split('/')[1]!)?.status, null, 1)}`,
+      )
       const errors = log.lines.filter((line) => line.level === 'error').slice(-5)
       throw new Error(`Not within ${seconds} s: ${what}\n${status.join('\n')}\n${JSON.stringify(errors, null, 1)}`)
     },
@@ -222,6 +274,8 @@ function asWorkload(cluster: MemoryCluster): Workload {
 }
 
 export const conditionStatus = (object: AnyObject | undefined, type: string): string | undefined => {
-  const { status } = (object ?? {}) as UnknownObject & { status?: { conditions?: readonly { type: string; status: string }[] } }
+  const { status } = (object ?? {}) as UnknownObject & {
+    status?: { conditions?: readonly { type: string; status: string }[] }
+  }
   return status?.conditions?.find((condition) => condition.type === type)?.status
 }

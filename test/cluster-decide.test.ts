@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { CLUSTER_SECRET_TYPE, type Secret } from '#api'
-import type { Projected } from '#kube'
 import { decide as decideInfra } from '../src/controllers/cluster/decide.ts'
 import { decide } from '../src/controllers/control-plane/decide.ts'
 import { toEndpoint } from '../src/controllers/control-plane/outputs.ts'
 import { statusOf } from '../src/controllers/control-plane/status.ts'
 import { eksVersion, fullVersion, refuseStep, runningVersion } from '../src/controllers/control-plane/version.ts'
-import { anInfraSeen, aPlaneSeen, applied, NOW_MS, someFacts } from './cluster-seen.ts'
+import { anInfraSeen, aPlaneSeen, applied, currentSecrets, NOW_MS, someFacts } from './cluster-seen.ts'
 
 const MINUTE = 60_000
 
@@ -108,15 +106,8 @@ describe('the control plane', () => {
 
   it('is Available while a change fails, and says so in RollingOut', () => {
     const apply = stopped('ApplyRejected', { kind: 'user', address: 'aws_x.y', message: 'no', hint: 'fix it' })
-    const kubeconfig = {
-      type: CLUSTER_SECRET_TYPE,
-      metadata: { name: 'demo-kubeconfig', annotations: { 'capt.appthrust.com/source': 'source' } },
-    } as unknown as Projected<Secret>
-    const seen = aPlaneSeen({
-      apply,
-      status: { initialization: { controlPlaneInitialized: true } },
-      seen: { kubeconfig },
-    })
+    const status = { initialization: { controlPlaneInitialized: true } }
+    const seen = aPlaneSeen({ apply, status, seen: { secrets: currentSecrets() } })
     const { conditions = [] } = statusOf(seen, decide(seen))
     const by = (type: string) => conditions.find((condition) => condition.type === type)
     assert.equal(by('Available')?.status, 'True')

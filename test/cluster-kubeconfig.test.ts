@@ -9,8 +9,10 @@ import { handWoundClock } from '#testing'
 import {
   aCluster,
   applyAll,
+  ClusterKind,
   type ClusterWorld,
   type ClusterWorldOptions,
+  claimByHand,
   clusterWorld,
   eksOutputs,
   type FakeAws,
@@ -61,15 +63,87 @@ describe('the kubeconfig of Cluster API', () => {
     assert.ok(world.aws.calls.length >= 6)
   })
 
-  it('costs two writes per refresh and no read of the API', async () => {
-    const world = await ready()
+  const during = async (world: ClusterWorld, minutes: number): Promise<readonly string[]> => {
     const before = world.cluster.requests.length
+    await world.clock.advance(minutes * MINUTE)
+    await world.settle()
+    return world.cluster.requests.slice(before).map(({ verb, kind, key }) => `${verb} ${kind} ${key}`)
+  }
+
+  it('costs two writes per refresh, and one look at each Secret, by name', async () => {
+    const world = await ready()
+    assert.deepEqual(await during(world, 10), [
+      'patch Secret default/demo-kubeconfig',
+      'get Secret default/demo-ca',
+      'get Secret default/demo-user-kubeconfig',
+      'get Secret default/demo-kubeconfig',
+      'patch CAPTControlPlane default/demo',
+    ])
+  })
+
+  it('costs two writes per refresh and no read where Secrets are watched', async () => {
+    const world = await ready({}, { controllers: { secrets: 'watched' } })
+    assert.deepEqual(await during(world, 10), [
+      'patch Secret default/demo-kubeconfig',
+      'patch CAPTControlPlane default/demo',
+    ])
+  })
+
+  it('needs no watch of Secrets: they are read by name, and nothing lists them', async () => {
+    const world = await ready({}, { core: false })
+    await claimByHand(world)
+    assert.equal(world.condition(CAPTControlPlane, 'demo', 'Ready')?.status, 'True')
+    assert.throws(() => world.cluster.informers.list(SecretKind), /no informer for .*Secret/)
+    assert.deepEqual(
+      world.cluster.requests.filter(({ verb, kind }) => verb === 'list' && kind === 'Secret'),
+      [],
+    )
+  })
+
+  for (const [how, secrets] of [
+    ['with the next refresh', undefined],
+    ['at once where Secrets are watched', 'watched'],
+  ] as const)
+    for (const [what, spoil] of [
+      ['deleted', (world: ClusterWorld, name: string) => world.remove(SecretKind, name)],
+      ['emptied', (world: ClusterWorld, name: string) => world.edit(SecretKind, name, { data: null })],
+      [
+        'disowned',
+        (world: ClusterWorld, name: string) =>
+          world.edit(SecretKind, name, { metadata: { ownerReferences: null, labels: null } }),
+      ],
+    ] as const)
+      it(`is mended ${how} when it was ${what} by hand, and so are the other Secrets`, async () => {
+        const world = await ready({}, secrets ? { controllers: { secrets } } : {})
+        const names = ['demo-ca', 'demo-kubeconfig', 'demo-user-kubeconfig']
+        const data = (name: string) => Object.keys(secretOf(world, name).data ?? {})
+        const before = names.map(data)
+        for (const name of names) await spoil(world, name)
+        if (!secrets) await world.clock.advance(10 * MINUTE)
+        await world.settle()
+        assert.deepEqual(names.map(data), before)
+        for (const name of names) {
+          const { labels, ownerReferences } = secretOf(world, name).metadata
+          assert.equal(labels?.['cluster.x-k8s.io/cluster-name'], 'demo', name)
+          assert.equal(ownerReferences?.[0]?.kind, 'CAPTControlPlane', name)
+        }
+        assert.equal(world.condition(CAPTControlPlane, 'demo', 'Ready')?.status, 'True')
+        assert.deepEqual(
+          (await during(world, 5)).filter((request) => !request.startsWith('patch')),
+          [],
+          'and then there is quiet',
+        )
+      })
+
+  it('is mended while a run fails: what people use does not wait for it', async () => {
+    const world = await ready()
+    world.failures.set('demo-eks-controlplane-apply', { kind: 'user', message: 'no', hint: 'fix it' })
+    await world.settle()
+    await world.remove(SecretKind, 'demo-kubeconfig')
     await world.clock.advance(10 * MINUTE)
     await world.settle()
-    assert.deepEqual(
-      world.cluster.requests.slice(before).map(({ verb, kind }) => `${verb} ${kind}`),
-      ['patch Secret', 'patch CAPTControlPlane'],
-    )
+    assert.ok(tokenOf(world))
+    assert.equal(world.condition(CAPTControlPlane, 'demo', 'Stalled')?.reason, 'WorkspaceError')
   })
 
   it('tells a failed refresh by event, metric and condition, and the next one works', async () => {
@@ -93,16 +167,6 @@ describe('the kubeconfig of Cluster API', () => {
       world.metrics.value('capt_kubeconfig_expiry_timestamp_seconds', labels),
       Date.parse(statusOf(world).kubeconfig?.expiresAt ?? '') / 1000,
     )
-  })
-
-  it('comes back at once when somebody deletes it', async () => {
-    const world = await ready()
-    await world.remove(SecretKind, 'demo-kubeconfig')
-    await world.settle()
-    assert.ok(tokenOf(world))
-    await world.clock.advance(11 * MINUTE)
-    await world.settle()
-    assert.equal(world.condition(CAPTControlPlane, 'demo', 'KubeconfigAvailable')?.status, 'True')
   })
 
   it('is made anew when its Secret is of the wrong type', async () => {
@@ -131,6 +195,34 @@ describe('the kubeconfig of Cluster API', () => {
     await again.clock.advance(8 * MINUTE)
     await again.settle()
     assert.notEqual(tokenOf(again), token)
+  })
+
+  it('is kept after a restart even while the cluster is paused', async () => {
+    const world = await ready()
+    await world.edit(ClusterKind, 'demo', { spec: { paused: true } })
+    await world.settle()
+    const token = tokenOf(world)
+    const again = await clusterWorld({ aws: world.aws, cluster: world.cluster, clock: world.clock })
+    worlds.push(again)
+    world.stopControllers()
+    await again.settle()
+    await again.clock.advance(10 * MINUTE)
+    assert.notEqual(tokenOf(again), token)
+  })
+
+  it('shows its age and its end as metrics, and takes them back with the cluster', async () => {
+    const world = await ready()
+    const labels = { namespace: 'default', cluster: 'demo' }
+    await world.clock.advance(5 * MINUTE)
+    assert.equal(world.metrics.value('capt_kubeconfig_age_seconds', labels), 5 * 60)
+    assert.equal(
+      world.metrics.value('capt_kubeconfig_expiry_timestamp_seconds', labels),
+      Date.parse(statusOf(world).kubeconfig?.expiresAt ?? '') / 1000,
+    )
+    await world.remove(ClusterKind, 'demo')
+    await world.settle()
+    assert.equal(world.get(CAPTControlPlane, 'demo'), undefined)
+    assert.equal(world.metrics.value('capt_kubeconfig_age_seconds', labels), undefined)
   })
 
   it('follows the endpoint when a run changes it', async () => {
@@ -166,6 +258,19 @@ describe('the kubeconfig of Cluster API', () => {
       host: '127.0.0.1',
       port: 38211,
     })
+    const before = world.cluster.requests.length
+    await world.clock.advance(60 * MINUTE)
+    const asked = world.cluster.requests.slice(before).map(({ verb, kind }) => `${verb} ${kind}`)
+    assert.deepEqual(new Set(asked), new Set(['get Secret']), 'nobody watches it, so it is looked at')
+    assert.ok(asked.length <= 3 * 8, `${asked.length} looks in an hour`)
+  })
+
+  it('is left alone when it does not end and somebody watches it', async () => {
+    const outputs: ClusterWorldOptions['outputs'] = (apply) => {
+      const { plain, sensitive = {} } = eksOutputs(apply)
+      return { plain, sensitive: { ...sensitive, kubeconfig: 'kind: Config' } }
+    }
+    const world = await ready({}, { outputs, controllers: { secrets: 'watched' } })
     const before = world.cluster.requests.length
     await world.clock.advance(60 * MINUTE)
     assert.equal(world.cluster.requests.length, before)

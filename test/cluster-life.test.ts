@@ -19,6 +19,7 @@ import {
   ClusterKind,
   type ClusterWorld,
   type ClusterWorldOptions,
+  claimByHand,
   clusterWorld,
   fakeAws,
 } from './cluster-world.ts'
@@ -112,18 +113,7 @@ describe('a cluster', () => {
 
   it('writes to the Cluster nothing at all: that is core’s', async () => {
     const world = await ready({}, { core: false })
-    const uid = world.get(ClusterKind, 'demo')!.metadata.uid
-    const ownerReferences = [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid }]
-    for (const kind of [CAPTCluster, CAPTControlPlane])
-      await world.edit(kind, 'demo', { metadata: { ownerReferences } })
-    const status = { initialization: { infrastructureProvisioned: true } }
-    await world.cluster.others.patch(
-      ClusterKind,
-      { namespace: 'default', name: 'demo' },
-      { type: 'merge', body: { status } },
-      { subresource: 'status' },
-    )
-    await world.settle()
+    await claimByHand(world)
     assert.equal(world.condition(CAPTControlPlane, 'demo', 'Ready')?.status, 'True')
     assert.deepEqual(
       world.cluster.writes.filter(({ kind }) => kind === 'Cluster'),

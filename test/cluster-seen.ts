@@ -12,7 +12,9 @@ import type { Projected } from '#kube'
 import { type ApplyRequest, readApply, toApply } from '../src/controllers/cluster/apply.ts'
 import type { Observed as InfraSeen } from '../src/controllers/cluster/observe.ts'
 import { vpcRequest } from '../src/controllers/cluster/variables.ts'
+import { toFacts } from '../src/controllers/control-plane/known-secrets.ts'
 import type { Observed as PlaneSeen } from '../src/controllers/control-plane/observe.ts'
+import { toSecrets } from '../src/controllers/control-plane/secrets.ts'
 import { eksRequest, networkOf, regionOf } from '../src/controllers/control-plane/variables.ts'
 
 export const NOW_MS = Date.UTC(2026, 0, 1, 0, 1)
@@ -113,6 +115,13 @@ export interface PlaneOver {
   readonly isRequested?: boolean
 }
 
+/** The three Secrets of a control plane, as we wrote them. */
+export function currentSecrets(): PlaneSeen['secrets'] {
+  const owner = { apiVersion: CAPTControlPlane.apiVersion, kind: CAPTControlPlane.kind, metadata: metadata() }
+  const set = { owner, cluster: 'demo', source: 'source', kubeconfig: 'a', userKubeconfig: 'b', caData: 'YQ==' }
+  return toSecrets({ ...set, expiresAtMs: undefined, nowMs: NOW_MS }).map(toFacts)
+}
+
 export function aPlaneSeen(over: PlaneOver = {}): PlaneSeen {
   const infra = (over.infra ?? { ...anInfraSeen().object, status: { vpcId: 'vpc-1' } }) as Projected<CAPTCluster>
   const object = {
@@ -139,6 +148,7 @@ export function aPlaneSeen(over: PlaneOver = {}): PlaneSeen {
     request,
     apply,
     facts: readApply(apply),
+    secrets: [],
     kubeconfig: undefined,
     source: 'source',
     deliveries: [],

@@ -149,7 +149,8 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
   }
   const { others } = cluster
   const { objects, informers } = connection
-  informers.register(SecretKind, clusterSecretInformer)
+  if (options.core !== false || options.controllers?.secrets === 'watched')
+    informers.register(SecretKind, clusterSecretInformer)
   const planes = captControlPlaneController({
     clusterKind: ClusterKind,
     aws: options.aws ?? fakeAws(clock),
@@ -158,6 +159,7 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
     clock,
     log,
     metrics,
+    secrets: { wake: (plane) => running.wake('captcontrolplane', plane) },
     ...options.controllers,
   })
   const controllers = [
@@ -362,6 +364,17 @@ export function aCluster(
     [CAPTCluster, infra],
     [CAPTControlPlane, plane],
   ]
+}
+
+/** What core does for a Cluster, by hand: for worlds without its stand-in. */
+export async function claimByHand(world: ClusterWorld, name = 'demo', namespace = 'default'): Promise<void> {
+  const uid = world.get(ClusterKind, name, namespace)!.metadata.uid
+  const ownerReferences = [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name, uid }]
+  for (const kind of [CAPTCluster, CAPTControlPlane])
+    await world.edit(kind, name, { metadata: { ownerReferences } }, namespace)
+  const body = { status: { initialization: { infrastructureProvisioned: true } } }
+  await world.cluster.others.patch(ClusterKind, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+  await world.settle()
 }
 
 export async function applyAll(

@@ -13,7 +13,7 @@ import {
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
-import { type ApiServer, startApiServer } from '#apiserver'
+import { startApiServer } from '#apiserver'
 import { workspaceApplyController, workspaceTemplateController } from '#controllers'
 import { createLocalEngine, type Engine, findTerraform, type LocalEngineOptions } from '#engine'
 import { type Connection, connect, createEvents, loadKubeconfig } from '#kube'
@@ -32,7 +32,6 @@ export interface Manager {
 
 export interface EngineWorld {
   readonly folder: string
-  readonly server: ApiServer
   readonly connection: Connection
   readonly kubeconfig: string
   readonly workDir: string
@@ -48,6 +47,8 @@ export interface EngineWorld {
     seconds?: number,
   ): Promise<WorkspaceTemplateApply>
   untilGone(name: string, seconds?: number): Promise<void>
+  /** The API server goes away and comes back on the same port. */
+  restartServer(awayMs: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -56,11 +57,14 @@ const RUNNER = [process.execPath, join(import.meta.dirname, 'engine-runner.ts')]
 export async function engineWorld(): Promise<EngineWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'capt-engine-'))
   const requests: EngineWorld['requests'] = []
-  const server = await startApiServer({
-    dataDir: join(folder, 'home'),
-    crds: [WorkspaceTemplate, WorkspaceTemplateApply].map((kind) => toCustomResourceDefinition(kind)),
-    onRequest: (request) => requests.push(request),
-  })
+  const startServer = (port: number) =>
+    startApiServer({
+      dataDir: join(folder, 'home'),
+      port,
+      crds: [WorkspaceTemplate, WorkspaceTemplateApply].map((kind) => toCustomResourceDefinition(kind)),
+      onRequest: (request) => requests.push(request),
+    })
+  let server = await startServer(0)
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
   const access = await loadKubeconfig({ path: kubeconfig })
@@ -98,7 +102,6 @@ export async function engineWorld(): Promise<EngineWorld> {
   }
   return {
     folder,
-    server,
     connection,
     kubeconfig,
     workDir,
@@ -148,6 +151,12 @@ export async function engineWorld(): Promise<EngineWorld> {
         }
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
+    },
+    async restartServer(awayMs) {
+      const port = Number(new URL(server.url).port)
+      await server.close()
+      await new Promise((resolve) => setTimeout(resolve, awayMs))
+      server = await startServer(port)
     },
     async close() {
       for (const step of undo.reverse()) await step()

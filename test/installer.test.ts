@@ -2,7 +2,7 @@
 // version everywhere, and the same objects that kubectl kustomize makes of config/.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -208,6 +208,14 @@ describe('the two clusterctl providers', () => {
       )
     })
 
+    it(`${name}: what belongs to the whole cluster is named so that clusterctl delete finds it`, () => {
+      const components = component(`${name}-components.yaml`)
+      const namespace = of(components, 'Namespace')[0]!.metadata.name
+      for (const kind of ['ClusterRole', 'ClusterRoleBinding'])
+        for (const { metadata } of of(components, kind))
+          assert.ok(metadata.name.startsWith(`${namespace}-`), metadata.name)
+    })
+
     it(`${name}: bindings name roles and accounts that are there`, () => {
       const components = component(`${name}-components.yaml`)
       const has = (kind: string, wanted: string) =>
@@ -337,6 +345,57 @@ describe('make build-installer', () => {
   })
 })
 
+describe('the images', () => {
+  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8')
+
+  it('run as the user of the manifests, who is not root', () => {
+    const users = [...dockerfile.matchAll(/^USER (.*)$/gm)].map((match) => match[1])
+    assert.deepEqual(users, ['65532:65532', 'root', '65532:65532'], 'root only while packages are added')
+    const { securityContext } = of(asset('install.yaml'), 'Deployment')[0]!.spec.template.spec
+    assert.deepEqual([securityContext['runAsUser'], securityContext['runAsGroup']], [65532, 65532])
+  })
+
+  it('start the program as bin/capt starts a manager', () => {
+    const script = readFileSync(join(root, 'bin/capt'), 'utf8')
+    const flags = /exec "\$node" (--max.*) "\$program"/.exec(script)![1]!.split(' ')
+    const entry = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(dockerfile)![1]!) as string[]
+    assert.deepEqual(entry, ['node', ...flags, '/app/dist/program/capt.mjs'])
+    assert.match(dockerfile, /^ENV .*\bMALLOC_ARENA_MAX=1\b/m)
+  })
+
+  it('have a Node that the package asks for, by its official name', () => {
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } }
+    const major = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(dockerfile)![1]!
+    assert.equal(engines.node, `>=${major}`)
+  })
+
+  it('can be built from what .dockerignore lets in', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capt-context-'))
+    try {
+      const patterns = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n')
+      const wanted = patterns.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
+      const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.*) \S+$/gm)].flatMap((match) => match[1]!.split(' '))
+      assert.deepEqual(copied.toSorted(), wanted.toSorted())
+      for (const name of wanted)
+        cpSync(join(root, name), join(folder, name), {
+          recursive: true,
+          filter: (path) => !/\.test\.ts$|\/testdata$/.test(path),
+        })
+      symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+      const build = spawnSync(process.execPath, [join(folder, 'scripts/build.ts')], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { ...process.env, VERSION },
+      })
+      assert.equal(build.status, 0, build.stderr)
+      const program = join(folder, 'dist/program/capt.mjs')
+      assert.equal(execFileSync(process.execPath, [program, 'version'], { encoding: 'utf8' }), `capt ${VERSION}\n`)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
+
 describe('config/', () => {
   const folders = ['crd', 'default', 'infrastructure', 'control-plane', 'overlays/namespaced', 'overlays/local-engine']
   const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0
@@ -360,8 +419,8 @@ describe('config/', () => {
     const folder = mkdtempSync(join(tmpdir(), 'capt-kustomize-'))
     try {
       execFileSync('cp', ['-r', join(root, 'config/network-policy'), join(folder, 'base')])
-      execFileSync('sh', ['-c', `echo 'namePrefix: x-' >> ${JSON.stringify(join(folder, 'base/kustomization.yaml'))}`])
-      assert.throws(() => renderKustomization(join(folder, 'base')), /namePrefix is not rendered here/)
+      execFileSync('sh', ['-c', `echo 'replicas: []' >> ${JSON.stringify(join(folder, 'base/kustomization.yaml'))}`])
+      assert.throws(() => renderKustomization(join(folder, 'base')), /replicas is not rendered here/)
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

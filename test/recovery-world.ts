@@ -5,7 +5,16 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Lease, LeaseKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
-import { folderOf, leaseName, loadState, type RunRecord, readRecord, readState, suffixOf } from '#engine'
+import {
+  folderOf,
+  leaseName,
+  loadState,
+  type RunRecord,
+  readRecord,
+  readState,
+  type StateInfo,
+  suffixOf,
+} from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld } from './engine-world.ts'
 
@@ -23,10 +32,17 @@ export interface RecoveryWorld extends EngineWorld {
   /** Resources and the ledger they write. */
   createApply(): Promise<void>
   ledger(): readonly string[]
+  /** What Terraform has said in the run that is on. */
+  messages(): string
+  state(): Promise<StateInfo | undefined>
   /** Resolves when Terraform (or what stands for it) has come to this moment. */
   reach(moment: Moment): Promise<void>
   record(): Promise<RunRecord | undefined>
   kill(victim: Victim, manager: ChildProcess): Promise<void>
+  /** Takes the API server away for a while; it comes back on the same port with everything it had. */
+  withoutServer(ms: number): Promise<void>
+  /** Ends every process this world started. */
+  stopAll(): Promise<void>
   /** Whatever happened: nothing forgotten, nothing made twice unless named, no lock without a holder. */
   assertWhole(): Promise<void>
 }
@@ -34,7 +50,7 @@ export interface RecoveryWorld extends EngineWorld {
 const RUNNER = join(import.meta.dirname, 'engine-runner.ts')
 const MANAGER = join(import.meta.dirname, 'engine-manager.ts')
 
-export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
+export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep 0.$((2 + $i));'): Promise<RecoveryWorld> {
   const world = await engineWorld()
   const marks = join(world.folder, 'marks')
   mkdirSync(marks)
@@ -83,10 +99,18 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
     }
   }
 
+  const stopAll = async () => {
+    for (const child of children) slay(child.pid)
+    slay((await record().catch(() => undefined))?.run?.runner?.pid)
+    slay(terraformPid())
+  }
+
   return {
     ...world,
     record,
     ledger,
+    messages: () => (existsSync(folder.messages) ? readFileSync(folder.messages, 'utf8') : ''),
+    state: async () => readState((await loadState(objects, KEY)) ?? ''),
     async startManager() {
       const child = spawn(process.execPath, [MANAGER, world.kubeconfig, world.workDir, binary, RUNNER, '5'], {
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -103,7 +127,7 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
       return child
     },
     async createApply() {
-      await world.create(WorkspaceTemplate, aTemplate(module(ledgerFile), {}, { name: 'ledger' }))
+      await world.create(WorkspaceTemplate, aTemplate(module(ledgerFile, slow), {}, { name: 'ledger' }))
       await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'ledger' } }, { name: KEY.name }))
     },
     reach: (moment) => waitFor(`the moment ${moment}`, () => isReached(moment)),
@@ -117,6 +141,7 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
       // From here on nothing is slow any more.
       writeFileSync(binary, slowTerraform(marks, undefined))
     },
+    withoutServer: (ms) => world.restartServer(ms),
     async assertWhole() {
       const now = await record()
       const state = readState((await loadState(objects, KEY)) ?? '')
@@ -130,23 +155,24 @@ export async function recoveryWorld(pauseAt?: Moment): Promise<RecoveryWorld> {
       const lease = await objects.get<Lease>(LeaseKind, { namespace: KEY.namespace, name: leaseName(suffixOf(KEY)) })
       assert.ok(!lease?.spec?.holderIdentity, 'the lock outlives its holder')
     },
+    stopAll,
     async close() {
-      for (const child of children) slay(child.pid)
-      slay((await record().catch(() => undefined))?.run?.runner?.pid)
-      slay(terraformPid())
+      await stopAll()
       await world.close()
     },
   }
 }
 
 /** Each resource takes its time, and writes down that it was made or destroyed. */
-function module(ledger: string): string {
+function module(ledger: string, slow: string): string {
   return `
 resource "terraform_data" "x" {
   count = ${RESOURCES}
   input = { ledger = ${JSON.stringify(ledger)}, index = count.index }
   provisioner "local-exec" {
-    command = "sleep 0.$((2 + \${count.index})); echo made \${count.index} >> \${self.input.ledger}"
+    command = <<-EOT
+      i=\${count.index}; ${slow} echo made $i >> \${self.input.ledger}
+    EOT
   }
   provisioner "local-exec" {
     when    = destroy

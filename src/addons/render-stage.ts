@@ -6,6 +6,7 @@ import { CaptError, hashOf, isCaptError, type Json, type JsonObject, keyedHash }
 import { expand } from './expand.ts'
 import { renderFlux } from './flux-install.ts'
 import { fluxChecks, READINESS_JOB, renderProbe, renderReadinessJob } from './flux-stage.ts'
+import { parsePath } from './health-path.ts'
 import type { Check } from './health-read.ts'
 import { karpenterChecks, renderKarpenter } from './karpenter-stage.ts'
 import { lintManifests } from './lint.ts'
@@ -68,6 +69,7 @@ export interface StageInput {
 export function renderStage(input: StageInput): Rendered {
   try {
     const { stage } = input
+    for (const { path } of stage.checks) if (path !== undefined) parsePath(path)
     if (stage.flux) return renderFluxStage(input, stage.flux)
     if (stage.karpenter) return renderKarpenterStage(input, stage.karpenter)
     if (stage.nodePool) return renderNodePoolStage(input, stage.nodePool)

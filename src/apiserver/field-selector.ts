@@ -34,7 +34,7 @@ export function compileFieldSelector(
   if (terms.length === 0) return { test: undefined }
   const tests = terms.map(({ field, equal, value }) => {
     const read = METADATA_FIELDS[field] ?? (selectable.includes(field) ? readPath(field) : undefined)
-    if (!read) throw badRequest(`field label not supported: ${field}`)
+    if (!read) throw badRequest(unknownField(field, selectable))
     return (object: ApiObject) => (read(object) === value) === equal
   })
   const named = terms.find((term) => term.field === 'metadata.name' && term.equal)
@@ -42,6 +42,12 @@ export function compileFieldSelector(
     ...(named ? { name: named.value } : {}),
     test: (object) => tests.every((test) => test(object)),
   }
+}
+
+/** Kinds that can be selected by metadata alone say what there is. */
+function unknownField(field: string, selectable: readonly string[]): string {
+  if (selectable.length > 0) return `field label not supported: ${field}`
+  return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
 }
 
 function readPath(field: string): FieldReader {

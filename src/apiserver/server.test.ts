@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { isCaptError } from '#lib'
 import { items, MERGE, rawApi } from '#testing'
+import type { ApiObject } from './object.ts'
 import { startApiServer } from './server.ts'
 import { startInTempFolder, WIDGETS, widget, widgetCrd } from './started.ts'
 
@@ -159,7 +160,7 @@ describe('starting', () => {
         answer = await api.call('POST', CONFIGS, { metadata: { name: `c${made}` }, data })
       }
       assert.equal(answer.code, 507)
-      assert.match(`${answer.body['message']}`, /CAPT_DISK_FULL.*free some space/)
+      assert.match(`${answer.body['message']}`, /CAPT_DATA_FULL.*free some space/)
       assert.equal(items((await api.call('GET', CONFIGS)).body).length, made - 1)
       assert.equal((await api.call('DELETE', `${CONFIGS}/c0`)).code, 200)
       assert.equal((await api.call('POST', CONFIGS, { metadata: { name: 'small' } })).code, 201)
@@ -277,6 +278,43 @@ describe('definitions', () => {
       assert.equal(items(listed.body)[0]?.['apiVersion'], 'example.com/v2')
       const groups = await api.call('GET', '/apis/example.com')
       assert.equal(groups.body['preferredVersion']?.['version'], 'v2')
+      api.close()
+    })
+  })
+
+  it('keep what was stored when another version becomes the one to store', async () => {
+    const [base] = widgetCrd().spec.versions
+    const schema = {
+      openAPIV3Schema: {
+        type: 'object',
+        properties: { spec: { type: 'object', properties: { bulk: { type: 'integer' }, colour: { type: 'string' } } } },
+      },
+    }
+    const next = { ...base, name: 'v2', storage: false, schema, additionalPrinterColumns: [] }
+    const converters = {
+      'example.com/Widget': (object: ApiObject, to: string) => {
+        const { size, bulk, ...rest } = object['spec'] as { size?: number; bulk?: number }
+        return { ...object, spec: { ...rest, ...(to === 'v2' ? { bulk: size } : { size: bulk }) } }
+      },
+    }
+    await withServer({ crds: [widgetCrd({ versions: [base, next] })], converters }, async ({ server }) => {
+      const api = rawApi(server)
+      const newer = WIDGETS.replace('/v1/', '/v2/')
+      await api.call('POST', WIDGETS, widget('w', { size: 4 }))
+      server.install([
+        widgetCrd({
+          versions: [
+            { ...base, storage: false },
+            { ...next, storage: true },
+          ],
+        }),
+      ])
+      assert.deepEqual((await api.call('GET', `${newer}/w`)).body['spec'], { colour: 'red', bulk: 4 })
+      assert.deepEqual((await api.call('GET', `${WIDGETS}/w`)).body['spec'], { colour: 'red', size: 4 })
+      await api.call('PATCH', `${WIDGETS}/w`, { spec: { size: 5 } }, { type: MERGE })
+      assert.deepEqual((await api.call('GET', `${newer}/w`)).body['spec'], { colour: 'red', bulk: 5 })
+      const { body } = await api.call('GET', `${path}/widgets.example.com`)
+      assert.deepEqual(body['status']?.['storedVersions'], ['v1', 'v2'])
       api.close()
     })
   })

@@ -30,7 +30,10 @@ export const PLACEMENT_GUARD: readonly MatchExpression[] = GUARD_KEYS.map((key) 
 
 /** The affinity with the guard in every required term. Preferences and pod rules stay as they are. */
 export function mergeGuard(affinity: Affinity = {}): Affinity {
+  if (!isMapOrAbsent(affinity)) throw refuse('is not a map')
+  if (!isMapOrAbsent(affinity.nodeAffinity)) throw refuse('nodeAffinity is not a map')
   const required = affinity.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
+  if (!isMapOrAbsent(required)) throw refuse('the required node affinity is not a map')
   return {
     ...affinity,
     nodeAffinity: {
@@ -42,6 +45,8 @@ export function mergeGuard(affinity: Affinity = {}): Affinity {
     },
   }
 }
+
+const isMapOrAbsent = (value: unknown) => value === undefined || value === null || isPlainObject(value)
 
 function guardTerms(terms: readonly NodeSelectorTerm[] | null | undefined): NodeSelectorTerm[] {
   if (terms === undefined || terms === null) return [{ matchExpressions: PLACEMENT_GUARD }]

@@ -4,6 +4,7 @@ import { join, relative, resolve } from 'node:path'
 import {
   type AnyObject,
   checkManifests,
+  conditionOf,
   isTrue,
   type Key,
   type KindRef,
@@ -13,7 +14,6 @@ import {
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, messageOf, parseDuration, sleep } from '#lib'
-import { conditionOf } from '#view'
 import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT, type Io } from './command.ts'
 import { kindFinder } from './discovery.ts'
 

@@ -1,7 +1,6 @@
 // Deletes one object after saying what will go with it, and follows the deletion until it has ended.
-import type { AnyObject, KindRef } from '#api'
+import { type AnyObject, conditionOf, type KindRef } from '#api'
 import { CaptError, formatDuration, parseDuration, sleep } from '#lib'
-import { conditionOf } from '#view'
 import { CONNECTION_OPTIONS, type Command, type Connected, connectionOf, EXIT, type Io } from './command.ts'
 import { describeCluster } from './describe.ts'
 import { confirm } from './output.ts'

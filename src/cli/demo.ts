@@ -42,22 +42,19 @@ export const command: Command = {
       ...(typeof engine === 'string' ? { engine } : {}),
       logLevel: 'info',
       logTo: fileSink(log),
-      clock: io.clock,
       env: io.env,
     }).catch((error: unknown) => {
       rmSync(folder, { recursive: true, force: true })
       throw error
     })
+    let isReady = false
     try {
       const kubeconfig = join(folder, 'kubeconfig')
       writeFileSync(kubeconfig, home.kubeconfig, { mode: 0o600 })
       greet(home, kubeconfig, io)
       await applyFiles([EXAMPLE], { ...targetOf(home, io), quiet: true })
-      const ready = await tell(home, parseDuration(String(args.values['timeout'])), io)
-      if (!ready) {
-        io.stderr.write(`\nNot ready in time; the log is ${log}\n`)
-        return EXIT.notReady
-      }
+      isReady = await tell(home, parseDuration(String(args.values['timeout'])), io)
+      if (!isReady) return EXIT.notReady
       if (args.values['keep'] === true) {
         io.stdout.write(`\nIt keeps running: kubectl --kubeconfig ${kubeconfig} get clusters; Ctrl-C ends it.\n`)
         await home.failed(io.signal)
@@ -65,13 +62,12 @@ export const command: Command = {
       return EXIT.fine
     } finally {
       await home.stop()
-      const left = processesUsing(folder)
-      if (args.values['keep'] !== true || io.signal.aborted) rmSync(folder, { recursive: true, force: true })
-      const files = countFiles(folder)
-      if (args.values['keep'] !== true)
-        io.stdout.write(
-          `\nNext: capt demo --keep leaves this running. Left behind: ${files} files, ${left} processes.\n`,
-        )
+      if (isReady || io.signal.aborted) {
+        const left = processesUsing(folder)
+        rmSync(folder, { recursive: true, force: true })
+        const next = args.values['keep'] === true ? '' : 'Next: capt demo --keep leaves this running. '
+        io.stdout.write(`\n${next}Left behind: ${countFiles(folder)} files, ${left} processes.\n`)
+      } else io.stderr.write(`\nNot ready in time; the log is ${log}\n`)
     }
   },
 }

@@ -86,7 +86,6 @@ export const command: Command = {
       concurrentRuns: countOf(text('concurrent-runs')),
       logLevel: text('log-level') ?? 'info',
       logTo: io.stderr,
-      clock: io.clock,
       env: io.env,
     })
     try {

@@ -47,7 +47,6 @@ export const command: Command = {
       ...(typeof engine === 'string' ? { engine } : {}),
       logLevel: String(args.values['log-level']),
       logTo: io.stderr,
-      clock: io.clock,
       env: io.env,
     })
     try {

@@ -24,6 +24,7 @@ export { clearSuspects, declareGone, findOwner, restoreState } from './rescue.ts
 export { folderOf } from './runner/folder.ts'
 export { type RunEnd, type RunnerWorld, runOnce } from './runner/run.ts'
 export { Tail } from './runner/tail.ts'
+export { createSimulatedEngine, type SimulatedEngineOptions } from './simulated/simulated-engine.ts'
 export { readState, type StateInfo } from './state/state-file.ts'
 export { type BackupRef, loadBackup, loadState } from './state/state-store.ts'
 export type { ObjectKey, Problem, Rendering, SourceRef, Workspace } from './workspace.ts'

@@ -56,7 +56,7 @@ export async function acquireLock(objects: Objects, clock: Clock, request: LockR
       if (!isKubeError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
     }
   }
-  throw new CaptError('CAPT_LOCK_CONTENDED', `Lease ${key.namespace}/${key.name} keeps changing`, {
+  throw new CaptError('CAPT_CONTENDED', `Lease ${key.namespace}/${key.name} keeps changing`, {
     hint: 'the next attempt tries again',
   })
 }

@@ -104,6 +104,20 @@ describe('the store of an informer', () => {
     assert.deepEqual(store.list(), [])
   })
 
+  it('shows an object again that left the selection and came back', () => {
+    const store = createStore(() => undefined)
+    store.beginList().end('0')
+    store.observe('ADDED', object('a', 1))
+    store.observe('DELETED', object('a', 2))
+    store.written(object('a', 1))
+    assert.equal(store.get({ namespace: 'default', name: 'a' }), undefined, 'an answer from before is not believed')
+    store.observe('ADDED', object('a', 3))
+    assert.equal(store.get({ namespace: 'default', name: 'a' })?.metadata.resourceVersion, '3')
+    store.observe('DELETED', object('a', 4))
+    store.written(object('a', 5))
+    assert.equal(store.get({ namespace: 'default', name: 'a' })?.metadata.resourceVersion, '5')
+  })
+
   it('says when a server tells an older story, and believes its list', () => {
     const store = createStore(() => {})
     store.beginList().end('100')

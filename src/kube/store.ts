@@ -37,8 +37,9 @@ export interface Listing {
 export function createStore(emit: Emit): Store {
   const items = new Map<string, Item>()
   const indexes = new Map<string, Index>()
-  // Uids whose deletion was seen; a uid never comes back, so an event or answer about one is old news.
-  const tombstones = new Set<string>()
+  // Uids whose deletion was seen, and its version where the watch told it: older news about one is not believed. Newer
+  // news is: under a selector the watch also says DELETED of an object that merely left the selection.
+  const tombstones = new Map<string, string | undefined>()
   // Keys written and uids deleted while a list is under way: the list may be older than they are.
   let duringList: { readonly written: Set<string>; readonly gone: Set<string> } | undefined
   let progress: string | undefined
@@ -62,10 +63,18 @@ export function createStore(emit: Emit): Store {
     emit({ type: 'deleted', object: last ?? old, old })
   }
 
-  function bury(uid: string | undefined): void {
+  function bury(uid: string | undefined, version?: string): void {
     if (uid === undefined) return
-    tombstones.add(uid)
-    if (tombstones.size > MAX_TOMBSTONES) for (const oldest of tombstones) return void tombstones.delete(oldest)
+    tombstones.set(uid, version)
+    if (tombstones.size > MAX_TOMBSTONES) for (const oldest of tombstones.keys()) return void tombstones.delete(oldest)
+  }
+
+  function isBuried({ metadata: { uid = '', resourceVersion } }: Item): boolean {
+    if (!tombstones.has(uid)) return false
+    const since = tombstones.get(uid)
+    if (since === undefined || !isNewer(resourceVersion, since)) return true
+    tombstones.delete(uid)
+    return false
   }
 
   function moveTo(version: string | undefined): boolean {
@@ -98,22 +107,22 @@ export function createStore(emit: Emit): Store {
       const text = keyText(keyOf(object))
       const current = items.get(text)
       if (type === 'DELETED') {
-        bury(object.metadata.uid)
+        bury(object.metadata.uid, object.metadata.resourceVersion)
         const isOther = current !== undefined && !sameUid(current, object)
         if (!(isOther && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion))) drop(text, object)
         return true
       }
-      if (tombstones.has(object.metadata.uid ?? '')) return true
+      if (isBuried(object)) return true
       if (current && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion)) return true
       put(text, object)
       return true
     },
     bookmark: moveTo,
     written(object) {
-      const { uid, resourceVersion } = object.metadata
+      const { resourceVersion } = object.metadata
       const text = keyText(keyOf(object))
       const current = items.get(text)
-      if (tombstones.has(uid ?? '') || !isNewer(resourceVersion, progress)) return
+      if (isBuried(object) || !isNewer(resourceVersion, progress)) return
       if (current && !isNewer(resourceVersion, current.metadata.resourceVersion)) return
       duringList?.written.add(text)
       put(text, object)

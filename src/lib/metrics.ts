@@ -9,6 +9,8 @@ export interface Gauge {
   set(labels: Labels, value: number): void
   /** The value is asked for whenever somebody looks; nothing is kept in between. */
   sample(labels: Labels, read: () => number): void
+  /** What it speaks of is gone. */
+  remove(labels: Labels): void
 }
 
 export interface Histogram {
@@ -31,6 +33,6 @@ export interface Metrics {
 
 export const noMetrics: Metrics = {
   counter: () => ({ add: () => undefined }),
-  gauge: () => ({ set: () => undefined, sample: () => undefined }),
+  gauge: () => ({ set: () => undefined, sample: () => undefined, remove: () => undefined }),
   histogram: () => ({ observe: () => undefined }),
 }

@@ -45,6 +45,10 @@ export function prometheusMetrics(options: { readonly processMetrics?: boolean }
         return {
           set: (labels, value) => gauge.set({ ...labels }, value),
           sample: (labels, read) => void samples.set(JSON.stringify(labels), { labels, read }),
+          remove(labels) {
+            samples.delete(JSON.stringify(labels))
+            gauge.remove({ ...labels })
+          },
         }
       }),
     histogram: (definition) =>

@@ -17,6 +17,10 @@ export function collectingMetrics(): CollectingMetrics {
     gauge: ({ name }) => ({
       set: (labels, value) => void values.set(id(name, labels), value),
       sample: (labels, read) => void samples.set(id(name, labels), read),
+      remove(labels) {
+        values.delete(id(name, labels))
+        samples.delete(id(name, labels))
+      },
     }),
     histogram: ({ name }) => ({ observe: (labels) => raise(name, labels, 1) }),
     value: (name, labels = {}) => samples.get(id(name, labels))?.() ?? values.get(id(name, labels)),

@@ -1,6 +1,6 @@
 // A WorkspaceTemplateApply as a branch: what Terraform did, does, or stopped at.
-import type { WorkspaceTemplateApply } from '#api'
-import { type Branch, conditionOf, type State, type Stop, stateOf } from './branch.ts'
+import { conditionOf, type WorkspaceTemplateApply } from '#api'
+import { type Branch, type State, type Stop, stateOf } from './branch.ts'
 
 export function applyBranch(apply: WorkspaceTemplateApply): Branch {
   const state = applyState(apply)

@@ -1,6 +1,6 @@
 // What people are shown about one object: a name, a state, one fact, an age. The command line and the dashboard render
 // branches and nothing else.
-import type { AnyObject, Condition } from '#api'
+import { type AnyObject, conditionOf } from '#api'
 
 export type State = 'ready' | 'working' | 'waiting' | 'stalled' | 'paused' | 'deleting' | 'unknown'
 
@@ -22,11 +22,6 @@ export interface Branch {
   readonly since?: string
   readonly stop?: Stop
   readonly children: readonly Branch[]
-}
-
-export function conditionOf(object: AnyObject, type: string): Condition | undefined {
-  const { status } = object as AnyObject & { readonly status?: { readonly conditions?: readonly Condition[] } }
-  return status?.conditions?.find((condition) => condition.type === type)
 }
 
 const WORD: Record<State, string> = {

@@ -1,7 +1,15 @@
 // Turns the objects of one Cluster into the tree that `capt describe` and the dashboard show.
-import type { AddonDelivery, AnyObject, CAPTCluster, CAPTControlPlane, Condition, WorkspaceTemplateApply } from '#api'
+import {
+  type AddonDelivery,
+  type AnyObject,
+  type CAPTCluster,
+  type CAPTControlPlane,
+  type Condition,
+  conditionOf,
+  type WorkspaceTemplateApply,
+} from '#api'
 import { applyBranch } from './apply-branch.ts'
-import { type Branch, conditionOf, type State, stateOf, wordOf } from './branch.ts'
+import { type Branch, type State, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
 
 export interface ClusterObjects {

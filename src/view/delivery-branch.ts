@@ -1,6 +1,7 @@
 // An AddonDelivery as a branch: its stages in order, each with what was delivered and what was seen.
-import type { AddonDelivery } from '#api'
-import { type Branch, conditionOf, type State, stateOf, wordOf } from './branch.ts'
+import { type AddonDelivery, conditionOf } from '#api'
+import { type Branch, type State, stateOf, wordOf } from './branch.ts'
+import { summarizeEvidence } from './evidence.ts'
 
 type Stage = NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number]
 
@@ -33,7 +34,7 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
 
 function stageBranch(stage: Stage): Branch {
   const state = STAGE_STATE[stage.state]
-  const evidence = stage.healthy?.evidence?.join(', ') ?? ''
+  const evidence = summarizeEvidence(stage.healthy?.evidence ?? [])
   const stop = stage.lastError
   return {
     name: stage.name,
@@ -65,7 +66,7 @@ export function deliveryRows(delivery: AddonDelivery): readonly (readonly string
       shortHash(resource.bindingHash),
       shortHash(resource.ourHash),
       stage.healthy?.status === 'True' ? 'yes' : stage.healthy?.status === 'False' ? 'no' : 'unknown',
-      stage.healthy?.evidence?.join(', ') ?? '',
+      summarizeEvidence(stage.healthy?.evidence ?? []),
     ]),
   )
 }

@@ -1,7 +1,7 @@
 // Objects in, tree and rows out. The command line and the dashboard read the same view.
 export { applyBranch } from './apply-branch.ts'
 export type { Branch, State, Stop } from './branch.ts'
-export { conditionOf, stateOf } from './branch.ts'
+export { stateOf } from './branch.ts'
 export { type ClusterObjects, clusterTree } from './cluster-tree.ts'
 export { DELIVERY_HEAD, deliveryBranch, deliveryRows } from './delivery-branch.ts'
 export { type Moment, momentsOf, runningApply } from './moments.ts'

@@ -4,11 +4,12 @@ import {
   type AnyObject,
   type CAPTCluster,
   type CAPTControlPlane,
+  conditionOf,
   readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
-import { conditionOf } from './branch.ts'
 import type { ClusterObjects } from './cluster-tree.ts'
+import { summarizeEvidence } from './evidence.ts'
 
 export interface Moment {
   /** Stable: the same fact is the same moment. */
@@ -145,7 +146,7 @@ function deliveryMoments(delivery: AddonDelivery, cluster: AnyObject): readonly 
               id: `healthy-${stage.name}`,
               subject: stage.name,
               word: 'healthy',
-              evidence: stage.healthy.evidence?.join(', ') ?? '',
+              evidence: summarizeEvidence(stage.healthy.evidence ?? []),
             },
           ]
         : []),

@@ -1,4 +1,5 @@
 // Writes of the collector: on stored objects, under the same rules as those of clients.
+import { refreshed } from '../kinds/resource.ts'
 import type { ApiObject } from '../object.ts'
 import type { Collection } from '../store/store.ts'
 import type { World, WriteRequest } from '../write/context.ts'
@@ -36,5 +37,7 @@ export function saveStored(world: World, collection: Collection, next: ApiObject
     world.store.remove(collection, old)
     return
   }
-  if (JSON.stringify(next) !== JSON.stringify(old)) world.store.replace(collection, next, old)
+  if (JSON.stringify(next) === JSON.stringify(old)) return
+  const type = world.registry.byCollection(collection.group, collection.resource)
+  world.store.replace(collection, type ? refreshed(type, next) : next, old)
 }

@@ -102,7 +102,7 @@ export function versionInfo(): object {
 /** Any thrown thing as a Status. What was not meant for the client stays in the log. */
 export function toStatusError(error: unknown, log: (message: string, error: unknown) => void): StatusError {
   if (error instanceof StatusError) return error
-  if (error instanceof CaptError && error.code === 'CAPT_DISK_FULL') {
+  if (error instanceof CaptError && error.code === 'CAPT_DATA_FULL') {
     return new StatusError(507, 'InternalError', `${error.message} (${error.code}): ${error.hint}`, undefined, error)
   }
   log('A request failed in a way nobody planned', error)

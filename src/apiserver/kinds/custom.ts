@@ -47,6 +47,8 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
     .filter((version) => version.served)
     .map((version) => toServedVersion(group, kind, version, compile))
   const inStorage = toServedVersion(group, kind, storage, compile)
+  /** Whatever was written later than the definition was written under it. */
+  const definedAt = Number(crd.metadata.resourceVersion ?? Number.MAX_SAFE_INTEGER)
   const convert = (object: ApiObject, to: string): ApiObject => {
     if (object.apiVersion === apiVersionIn({ group }, to)) return object
     const converted = converters[`${group}/${kind}`]?.(object, to) ?? object
@@ -69,10 +71,15 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
     storageVersion: storage.name,
     collection: { group, resource: plural },
     rules: { generation: true },
-    toStored: (object) => convert(object, storage.name),
+    toStored(object) {
+      const converted = convert(object, storage.name)
+      return converted === object ? object : inStorage.check.admit(converted).object
+    },
     toServed(object, version) {
       // The schema may have changed since the object was written: what it no longer knows goes, new defaults appear.
-      const current = inStorage.check.admit(object).object
+      const isCurrent = Number(object.metadata.resourceVersion ?? 0) > definedAt
+      // It may even have been stored in another version, when that was the one to store.
+      const current = isCurrent ? object : inStorage.check.admit(convert(object, storage.name)).object
       if (version === storage.name) return current
       const target = served.find((candidate) => candidate.name === version)
       const converted = convert(current, version)

@@ -82,6 +82,11 @@ export function apiVersionIn(type: Pick<ResourceType, 'group'>, version: string)
   return type.group === '' ? version : `${type.group}/${version}`
 }
 
+/** The stored object as the present definition of its kind would store it. */
+export function refreshed(type: ResourceType, stored: ApiObject): ApiObject {
+  return type.custom ? type.toServed(stored, type.storageVersion) : stored
+}
+
 export function versionOf(type: ResourceType, name: string): ServedVersion | undefined {
   return type.versions.find((version) => version.name === name)
 }

@@ -104,7 +104,7 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function diskFull(file: string, cause?: unknown): CaptError {
-  return new CaptError('CAPT_DISK_FULL', `There is no space left to write ${file}`, {
+  return new CaptError('CAPT_DATA_FULL', `There is no space left to write ${file}`, {
     hint: 'free some space; what was acknowledged before is safe, the refused write was not made',
     cause,
   })

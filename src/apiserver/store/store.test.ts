@@ -136,7 +136,7 @@ describe('the store', () => {
     const fill = () => {
       for (; written < 200; written++) realm.insert(CONFIG, config(`c${written}`, { text: 'x'.repeat(3000) }))
     }
-    assert.throws(fill, (error) => isCaptError(error, 'CAPT_DISK_FULL'))
+    assert.throws(fill, (error) => isCaptError(error, 'CAPT_DATA_FULL'))
     assert.ok(written > 5)
     const version = realm.version()
     assert.equal(realm.count(CONFIG), written)

@@ -1,5 +1,6 @@
 // Deleting: at once when nothing holds the object, otherwise by marking it and leaving the rest to those who hold it.
 import { isPlainObject, toTimestamp } from '#lib'
+import { refreshed } from '../kinds/resource.ts'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
 import { conflict, invalidOptions, notFound, unsupportedFault } from '../status.ts'
 import type { WriteRequest } from './context.ts'
@@ -54,7 +55,7 @@ export function remove(request: WriteRequest, name: string, options: DeleteOptio
     return { object: type.toServed(cloneJson(last), version.name), gone: true }
   }
   const unchanged = JSON.stringify(marked) === JSON.stringify(stored)
-  const saved = unchanged || dryRun ? marked : store.replace(type.collection, marked, stored)
+  const saved = unchanged || dryRun ? marked : store.replace(type.collection, refreshed(type, marked), stored)
   return { object: type.toServed(cloneJson(saved), version.name), gone: false }
 }
 

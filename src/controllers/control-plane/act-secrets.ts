@@ -1,16 +1,16 @@
 // Makes the Secrets of a control plane and keeps its token alive. What a person has to put right is remembered and shown;
 // a server that is away is the queue's business.
-import { type AnyObject, keyOf, type Secret, SecretKind } from '#api'
+import { type AnyObject, keyOf, pauseOf, type Secret, SecretKind } from '#api'
 import { isKubeError } from '#kube'
 import { CaptError, redact } from '#lib'
 import type { World } from '#runtime'
 import type { ActPorts } from './act.ts'
 import { resolveIdentity } from './identity.ts'
-import type { Subject } from './keeper.ts'
-import { execKubeconfig, tokenKubeconfig } from './kubeconfig.ts'
+import type { Subject, TokenDuty } from './keeper.ts'
+import { execKubeconfig, type Server, tokenKubeconfig } from './kubeconfig.ts'
 import type { Observed } from './observe.ts'
 import { type Connection, toConnection } from './outputs.ts'
-import { REFRESHED_ANNOTATION, toSecrets, writeSecret } from './secrets.ts'
+import { EXPIRES_ANNOTATION, REFRESHED_ANNOTATION, toSecrets, writeSecret } from './secrets.ts'
 import { connectionSecretName, identityOf } from './variables.ts'
 
 export async function writeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
@@ -22,16 +22,18 @@ export async function writeSecrets(world: World, ports: ActPorts, seen: Observed
     if (!(error instanceof CaptError) || isKubeError(error)) throw error
     const hint = error.hint ?? `see docs/errors.md#${error.code}`
     ports.memory.noteSecrets(key, seen.source, { message: redact(error.message), hint })
+  } finally {
+    ports.known.doubt(key)
   }
 }
 
 async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promise<void> {
   const { object, clusterName, source, network, region = '' } = seen
   const connection = await readConnection(world, seen)
-  const subject = toSubject(world, ports, seen, connection)
-  const server = subject.server
+  const server = toServer(seen, connection)
+  const sign = signerOf(world, ports, seen, connection)
   const eks = { clusterName: connection.clusterName, region, roleArn: identityOf(object, network)?.roleArn }
-  const signed = connection.kubeconfig === undefined ? await subject.sign() : undefined
+  const signed = connection.kubeconfig === undefined ? await sign() : undefined
   const nowMs = world.clock.now()
   const secrets = toSecrets({
     owner: object,
@@ -44,24 +46,28 @@ async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promi
     caData: connection.caData,
   })
   for (const secret of secrets) await writeSecret(world.objects, secret, object)
-  if (signed) ports.keeper.keep({ ...subject, refreshedAtMs: nowMs })
-  else ports.keeper.forget(keyOf(object))
+  ports.keeper.keep(toSubject(seen, signed && { server, refreshedAtMs: nowMs, expiresAtMs: signed.expiresAtMs, sign }))
 }
 
 /** After a restart: the Secret is current, and only its timer is missing. */
 export async function keepKubeconfig(world: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const refreshed = seen.kubeconfig?.metadata.annotations?.[REFRESHED_ANNOTATION]
-  const refreshedAtMs = refreshed === undefined ? 0 : Date.parse(refreshed)
-  const subject = await readConnection(world, seen).then(
-    (connection) => toSubject(world, ports, seen, connection),
+  const { annotations = {} } = seen.kubeconfig?.metadata ?? {}
+  const expiresAt = annotations[EXPIRES_ANNOTATION]
+  if (expiresAt === undefined) return ports.keeper.keep(toSubject(seen, undefined))
+  const times = {
+    refreshedAtMs: Date.parse(annotations[REFRESHED_ANNOTATION] ?? '') || 0,
+    expiresAtMs: Date.parse(expiresAt) || undefined,
+  }
+  const duty = await readConnection(world, seen).then(
+    (connection) => ({ server: toServer(seen, connection), sign: signerOf(world, ports, seen, connection) }),
     (error: unknown) => {
-      // A deletion must not stop here: the refresh fails where it is seen, and the rest goes on.
-      if (!seen.object.metadata.deletionTimestamp && !seen.cluster?.deleting) throw error
-      const unknown = { kubeconfig: undefined, url: '', caData: '', clusterName: seen.clusterName }
-      return { ...toSubject(world, ports, seen, unknown), sign: () => Promise.reject(error) }
+      // Neither a deletion nor a pause must stop here: the refresh fails where it is seen, and the rest goes on.
+      const isGoing = seen.object.metadata.deletionTimestamp !== undefined || seen.cluster?.deleting === true
+      if (!isGoing && pauseOf(seen.cluster, seen.object) === undefined) throw error
+      return { server: { name: seen.clusterName, url: '', caData: '' }, sign: () => Promise.reject(error) }
     },
   )
-  ports.keeper.keep({ ...subject, refreshedAtMs })
+  ports.keeper.keep(toSubject(seen, { ...times, ...duty }))
 }
 
 async function readConnection({ objects }: World, seen: Observed): Promise<Connection> {
@@ -71,19 +77,20 @@ async function readConnection({ objects }: World, seen: Observed): Promise<Conne
   return toConnection(facts, secret, network.clusterName ?? clusterName)
 }
 
-function toSubject({ objects, clock }: World, { aws }: ActPorts, seen: Observed, connection: Connection): Subject {
-  const { object, clusterName, source, network, region = '' } = seen
+function toSubject({ object, clusterName, source }: Observed, token: TokenDuty | undefined): Subject {
   const owner: AnyObject = { apiVersion: object.apiVersion, kind: object.kind, metadata: object.metadata }
+  return { owner, cluster: clusterName, source, ...(token ? { token } : {}) }
+}
+
+function toServer({ clusterName }: Observed, { url, caData }: Connection): Server {
+  return { name: clusterName, url, caData }
+}
+
+function signerOf({ objects }: World, { aws }: ActPorts, seen: Observed, connection: Connection): TokenDuty['sign'] {
+  const { object, network, region = '' } = seen
   const identity = identityOf(object, network)
-  return {
-    owner,
-    cluster: clusterName,
-    source,
-    server: { name: clusterName, url: connection.url, caData: connection.caData },
-    refreshedAtMs: clock.now(),
-    sign: async () => {
-      const resolved = await resolveIdentity(objects, identity, object.metadata.namespace ?? '')
-      return aws.eksToken(resolved, { name: connection.clusterName, region })
-    },
+  return async () => {
+    const resolved = await resolveIdentity(objects, identity, object.metadata.namespace ?? '')
+    return aws.eksToken(resolved, { name: connection.clusterName, region })
   }
 }

@@ -18,6 +18,7 @@ import { keepKubeconfig, writeSecrets } from './act-secrets.ts'
 import type { Action } from './decide.ts'
 import { resolveIdentity } from './identity.ts'
 import type { KubeconfigKeeper } from './keeper.ts'
+import type { KnownSecrets } from './known-secrets.ts'
 import type { Memory } from './memory.ts'
 import type { Observed } from './observe.ts'
 import { identityOf } from './variables.ts'
@@ -30,6 +31,7 @@ export interface ActPorts {
   readonly reach: Reach | undefined
   readonly memory: Memory
   readonly keeper: KubeconfigKeeper
+  readonly known: KnownSecrets
 }
 
 export async function actOnControlPlane(world: World, ports: ActPorts, seen: Observed, action: Action): Promise<void> {
@@ -41,6 +43,7 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
       return addFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'remove-finalizer':
       ports.memory.forget(keyOf(object))
+      ports.known.doubt(keyOf(object))
       return removeFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'block-move':
       return setBlockMove(objects, CAPTControlPlane, object, true)

@@ -1,5 +1,5 @@
 // Decides the next step for one CAPTControlPlane. Pure: same observation, same decision; time is in the observation.
-import { blocksMove, CAPTCluster, CLUSTER_SECRET_TYPE, CONTROL_PLANE_FINALIZER, type Endpoint, pauseOf } from '#api'
+import { blocksMove, CAPTCluster, CONTROL_PLANE_FINALIZER, type Endpoint, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { type ApplyRequest, isAsWanted, strangerOwning } from '../cluster/apply.ts'
@@ -8,9 +8,10 @@ import { decidePaused } from '../cluster/paused.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideVersion, type VersionRules } from './decide-version.ts'
 import { keepAlive } from './keep-alive.ts'
+import type { SecretFacts } from './known-secrets.ts'
 import type { Observed, Worker } from './observe.ts'
 import { toEndpoint } from './outputs.ts'
-import { REFRESH_ERROR_ANNOTATION, SOURCE_ANNOTATION } from './secrets.ts'
+import { isWhole, REFRESH_ERROR_ANNOTATION, SOURCE_ANNOTATION } from './secrets.ts'
 
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'block-move' | 'unblock-move' }
@@ -24,7 +25,7 @@ const DEFAULT_VPC_MINUTES = 15
 
 export function decide(seen: Observed, rules: VersionRules = {}): Decision<Action> {
   const { object, cluster, apply, facts } = seen
-  if (pauseOf(cluster, object) !== undefined) return decidePaused(object, facts.running)
+  if (pauseOf(cluster, object) !== undefined) return keepAlive(seen) ?? decidePaused(object, facts.running)
   if (object.metadata.deletionTimestamp) return decideDelete(seen)
   if (!cluster) return waiting('WaitingForCluster', 'Waiting for Cluster API to set the owner reference to a Cluster')
   if (!object.metadata.finalizers?.includes(CONTROL_PLANE_FINALIZER)) return act({ do: 'add-finalizer' })
@@ -89,6 +90,7 @@ function requestRun({ object }: Observed, request: ApplyRequest): Decision<Actio
 function decideRun(seen: Observed): Decision<Action> {
   const { object, facts, kubeconfig, memory } = seen
   const { state } = facts
+  if (isSpoiled(seen) && memory.secrets.is !== 'no') return act({ do: 'write-secrets' })
   const settled = blocksMove(object) && !facts.running ? act<Action>({ do: 'unblock-move' }) : undefined
   if (state.is === 'failed')
     return settled ?? stalled(state.timedOut ? 'ControlPlaneTimeout' : 'WorkspaceError', state.message, state.hint)
@@ -127,9 +129,18 @@ function decideSecrets({ memory: { secrets } }: Observed): Decision<Action> {
   return stalled('KubeconfigFailed', secrets.message, secrets.hint, secrets.retryAfterSeconds)
 }
 
-/** The Secrets are there, of the right type, and made from what the last run answered. */
-export function isCurrent({ kubeconfig, source }: Observed): boolean {
-  return kubeconfig?.type === CLUSTER_SECRET_TYPE && kubeconfig.metadata.annotations?.[SOURCE_ANNOTATION] === source
+/** The Secrets are there as we wrote them, made from what the last run answered. */
+export function isCurrent({ object, clusterName, secrets, source }: Observed): boolean {
+  const isOne = (facts: SecretFacts | undefined): boolean =>
+    isWhole(facts, object, clusterName) && facts?.metadata.annotations?.[SOURCE_ANNOTATION] === source
+  return secrets.length > 0 && secrets.every(isOne)
+}
+
+/** Somebody deleted or changed a Secret of a cluster that is in use: it is mended whatever the run in progress does. */
+function isSpoiled(seen: Observed): boolean {
+  const { object, clusterName, secrets, facts } = seen
+  if (!isInitialized(seen) || !toEndpoint(facts.outputs['cluster_endpoint'])) return false
+  return secrets.some((facts) => !isWhole(facts, object, clusterName))
 }
 
 export function isInitialized({ object }: Observed): boolean {

@@ -6,9 +6,11 @@ import {
   CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   isExternallyManaged,
+  type Key,
   type KindRef,
   keyOf,
   readCluster,
+  type Secret,
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
@@ -22,6 +24,7 @@ import { actOnControlPlane, type Reach } from './act.ts'
 import { type Action, decide } from './decide.ts'
 import type { VersionRules } from './decide-version.ts'
 import { kubeconfigKeeper } from './keeper.ts'
+import { secretsByName, toFacts, watchedSecrets } from './known-secrets.ts'
 import { createMemory } from './memory.ts'
 import { type Observed, observeControlPlane } from './observe.ts'
 import { statusOf } from './status.ts'
@@ -38,6 +41,11 @@ export interface CaptControlPlaneOptions extends VersionRules {
   readonly metrics?: Metrics
   /** Asks an API server whether it answers; without it, the endpoint is believed. */
   readonly reach?: Reach
+  /**
+   * How changes of the Secrets by other hands are noticed. By name: they are read again with each refresh, and `wake` has
+   * the control plane look. Watched: an informer for them is registered with `clusterSecretInformer`.
+   */
+  readonly secrets: { readonly wake: (plane: Key) => void } | 'watched'
   /** Kinds that run nodes on the control plane; they are deleted before it. */
   readonly workerKinds?: readonly KindRef[]
 }
@@ -47,19 +55,28 @@ export interface CaptControlPlaneController extends Controller<CAPTControlPlane,
   stop(): void
 }
 
-/** Secrets are watched for their metadata alone. */
+/** For where Secrets may be watched: in one namespace, or in the embedded home. Their data is not kept. */
 export const clusterSecretInformer: InformerOptions = {
   labelSelector: CLUSTER_NAME_LABEL,
   project: (object) => {
-    const { apiVersion, kind, metadata, type } = object as AnyObject & { readonly type?: string }
-    return { apiVersion, kind, metadata, type } as AnyObject
+    const { apiVersion, kind } = object
+    return { apiVersion, kind, ...toFacts(object as Secret) } as AnyObject
   },
 }
 
 export function captControlPlaneController(options: CaptControlPlaneOptions): CaptControlPlaneController {
   const { clusterKind, aws, reach, workerKinds = [], log = silentLog, metrics = noMetrics } = options
   const { objects, events, clock } = options
-  const keeper = kubeconfigKeeper({ objects, events, clock, log, metrics })
+  const { secrets } = options
+  const known = secrets === 'watched' ? watchedSecrets() : secretsByName()
+  const lookAgain =
+    secrets === 'watched'
+      ? undefined
+      : (plane: Key): void => {
+          known.doubt(plane)
+          secrets.wake(plane)
+        }
+  const keeper = kubeconfigKeeper({ objects, events, clock, log, metrics, lookAgain })
   const memory = createMemory(clock, keeper)
   const toPlanes = (changed: Projected<AnyObject>, cache: Cache) =>
     clusterValues(changed).flatMap((value) => cache.list(CAPTControlPlane, { index: BY_CLUSTER, value }).map(keyOf))
@@ -77,7 +94,9 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
       },
       { kind: CAPTCluster, toKeys: toPlanes },
       { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTControlPlane.kind) },
-      { kind: SecretKind, toKeys: (changed) => ownersOf(changed, CAPTControlPlane.kind) },
+      ...(secrets === 'watched'
+        ? [{ kind: SecretKind, toKeys: (changed: AnyObject) => ownersOf(changed, CAPTControlPlane.kind) }]
+        : []),
       { kind: AddonDelivery, toKeys: toPlanes },
       ...workerKinds.map((kind) => ({ kind, toKeys: toPlanes })),
     ],
@@ -86,10 +105,9 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
       name: BY_CLUSTER,
       values: clusterValues,
     })),
-    observe: async ({ cache }, object) =>
-      observeControlPlane(cache, { clusterKind, workerKinds }, memory, object, clock.now()),
+    observe: (world, object) => observeControlPlane(world, { clusterKind, workerKinds, memory, known }, object),
     decide: (seen) => decide(seen, options),
-    act: (world, seen, action) => actOnControlPlane(world, { aws, reach, memory, keeper }, seen, action),
+    act: (world, seen, action) => actOnControlPlane(world, { aws, reach, memory, keeper, known }, seen, action),
     status: statusOf,
     stop: () => keeper.stop(),
   }

@@ -1,21 +1,29 @@
 // Keeps the kubeconfigs of Cluster API valid. A token lives 15 minutes; each cluster has one timer, in memory, that
-// replaces it between the 7th and the 10th. Nothing is polled. A refresh that fails is told (event, metric, annotation,
-// which becomes a condition) and tried again soon.
-import { type AnyObject, type Key, keyText, kubeconfigSecretName, SecretKind } from '#api'
+// replaces it between the 7th and the 10th, and has the Secrets looked at where nobody watches them. A refresh that
+// fails is told (event, metric, annotation, which becomes a condition) and tried again soon.
+import { type AnyObject, type Key, keyOf, keyText, kubeconfigSecretName, SecretKind } from '#api'
 import type { EksToken } from '#aws'
 import { type Events, isKubeError, type Objects } from '#kube'
 import { type Clock, type Log, type Metrics, messageOf, redact, shortHash, type Timer } from '#lib'
+import { keeperMetrics } from './keeper-metrics.ts'
 import { type Server, tokenKubeconfig } from './kubeconfig.ts'
-import { REFRESH_ERROR_ANNOTATION, timesOf, toBase64 } from './secrets.ts'
+import { CONTENT_ANNOTATION, contentOf, REFRESH_ERROR_ANNOTATION, timesOf, toBase64 } from './secrets.ts'
 
 export interface Subject {
   readonly owner: AnyObject
   readonly cluster: string
   /** Changes when anything but the token does. */
   readonly source: string
+  /** Absent when the kubeconfig does not end. */
+  readonly token?: TokenDuty
+}
+
+export interface TokenDuty {
   readonly server: Server
   /** When the token in the Secret was signed; it decides when the next is due. */
   readonly refreshedAtMs: number
+  /** When it stops working, where that is known. */
+  readonly expiresAtMs: number | undefined
   /** Reads credentials anew each time, so that a rotated Secret is picked up. */
   sign(): Promise<EksToken>
 }
@@ -34,6 +42,8 @@ export interface KeeperPorts {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
+  /** Has the Secrets of a control plane read again; absent where a watch tells that they changed. */
+  readonly lookAgain: ((plane: Key) => void) | undefined
 }
 
 const MINUTE_MS = 60_000
@@ -48,64 +58,63 @@ interface Duty {
 }
 
 export function kubeconfigKeeper(ports: KeeperPorts): KubeconfigKeeper {
-  const { objects, events, clock, log } = ports
+  const { objects, events, clock, log, lookAgain } = ports
   const duties = new Map<string, Duty>()
-  const labels = ['namespace', 'cluster'] as const
-  const refreshes = ports.metrics.counter({
-    name: 'capt_kubeconfig_refreshes_total',
-    about: 'Kubeconfig tokens that were replaced, by result.',
-    labels: [...labels, 'result'],
-  })
-  const expiry = ports.metrics.gauge({
-    name: 'capt_kubeconfig_expiry_timestamp_seconds',
-    about: 'When the token in the kubeconfig of a cluster stops working.',
-    labels,
-  })
+  const numbers = keeperMetrics(ports.metrics, clock)
 
   function schedule(id: string, duty: Duty, delayMs: number): void {
     duty.timer?.cancel()
-    duty.timer = clock.after(delayMs, () => void refresh(id, duty))
+    duty.timer = clock.after(delayMs, () => void work(id, duty))
   }
 
-  async function refresh(id: string, duty: Duty): Promise<void> {
-    const { owner, cluster, server, sign } = duty.subject
-    const name = { namespace: owner.metadata.namespace ?? '', cluster }
+  async function work(id: string, duty: Duty): Promise<void> {
+    const isThere = await refresh(duty)
+    if (duties.get(id) !== duty) return
+    // A Secret that is gone is written anew by the control plane, which then comes back to us.
+    if (isThere) schedule(id, duty, duty.failures === 0 ? dueAfter(id) : retryAfter(duty.failures))
+    else duties.delete(id)
+    lookAgain?.(keyOf(duty.subject.owner))
+  }
+
+  /** False when the Secret is gone. */
+  async function refresh(duty: Duty): Promise<boolean> {
+    const { subject } = duty
+    if (!subject.token) return true
     try {
-      const { token, expiresAtMs } = await sign()
-      const annotations = { ...timesOf(clock.now(), expiresAtMs), [REFRESH_ERROR_ANNOTATION]: null }
-      await patchSecret(duty.subject, {
-        data: { value: toBase64(tokenKubeconfig(server, token)) },
-        metadata: { annotations },
-      })
-      expiry.set(name, Math.floor(expiresAtMs / 1000))
-      refreshes.add({ ...name, result: 'success' })
+      const { token, expiresAtMs } = await subject.token.sign()
+      const data = { value: toBase64(tokenKubeconfig(subject.token.server, token)) }
+      const annotations = {
+        ...timesOf(clock.now(), expiresAtMs),
+        [CONTENT_ANNOTATION]: contentOf(data),
+        [REFRESH_ERROR_ANNOTATION]: null,
+      }
+      await patchSecret(subject, { data, metadata: { annotations } })
+      numbers.refreshed(subject, clock.now(), expiresAtMs)
       duty.failures = 0
     } catch (error) {
-      if (isKubeError(error, 'NotFound')) return drop(id, duty)
-      await tell(duty, name, error)
+      if (isKubeError(error, 'NotFound')) return false
+      await tell(subject, error)
       duty.failures += 1
     }
-    if (duties.get(id) !== duty) return
-    schedule(id, duty, duty.failures === 0 ? dueAfter(id) : RETRY_MS[Math.min(duty.failures, RETRY_MS.length) - 1]!)
+    return true
   }
 
-  /** The Secret is gone: its deletion wakes the control plane, which writes it anew and comes back to us. */
-  function drop(id: string, duty: Duty): void {
-    if (duties.get(id) === duty) duties.delete(id)
-  }
-
-  async function tell(duty: Duty, name: { namespace: string; cluster: string }, error: unknown): Promise<void> {
+  async function tell(subject: Subject, error: unknown): Promise<void> {
+    const { owner, cluster } = subject
     const message = redact(messageOf(error))
-    refreshes.add({ ...name, result: 'failure' })
-    log.warn('Kubeconfig refresh failed', { Cluster: `${name.namespace}/${name.cluster}`, error: message })
-    events.emit(duty.subject.owner, {
+    numbers.failed(subject)
+    log.warn('Kubeconfig refresh failed', {
+      Cluster: keyText({ namespace: owner.metadata.namespace ?? '', name: cluster }),
+      error: message,
+    })
+    events.emit(owner, {
       type: 'Warning',
       reason: 'KubeconfigRefreshFailed',
-      message: `The kubeconfig of ${name.cluster} was not refreshed: ${message}`,
+      message: `The kubeconfig of ${cluster} was not refreshed: ${message}`,
     })
     const metadata = { annotations: { [REFRESH_ERROR_ANNOTATION]: message } }
     // The server may be what failed; the event and the metric have told it already.
-    await patchSecret(duty.subject, { metadata }).catch(() => undefined)
+    await patchSecret(subject, { metadata }).catch(() => undefined)
   }
 
   function patchSecret({ owner, cluster }: Subject, body: object): Promise<unknown> {
@@ -115,18 +124,21 @@ export function kubeconfigKeeper(ports: KeeperPorts): KubeconfigKeeper {
 
   return {
     keep(subject) {
-      const { namespace = '', name } = subject.owner.metadata
-      const id = keyText({ namespace, name })
+      const id = keyText(keyOf(subject.owner))
       duties.get(id)?.timer?.cancel()
       const duty: Duty = { subject, timer: undefined, failures: 0 }
       duties.set(id, duty)
-      const due = subject.refreshedAtMs + dueAfter(id)
-      schedule(id, duty, Math.max(0, due - clock.now()))
+      const { refreshedAtMs = clock.now(), expiresAtMs } = subject.token ?? {}
+      if (expiresAtMs !== undefined) numbers.found(subject, refreshedAtMs, expiresAtMs)
+      if (subject.token || lookAgain) schedule(id, duty, Math.max(0, refreshedAtMs + dueAfter(id) - clock.now()))
     },
     isKept: (key, source) => duties.get(keyText(key))?.subject.source === source,
     forget(key) {
-      duties.get(keyText(key))?.timer?.cancel()
+      const duty = duties.get(keyText(key))
+      if (!duty) return
+      duty.timer?.cancel()
       duties.delete(keyText(key))
+      numbers.forget(duty.subject)
     },
     stop() {
       for (const { timer } of duties.values()) timer?.cancel()
@@ -139,4 +151,8 @@ export function kubeconfigKeeper(ports: KeeperPorts): KubeconfigKeeper {
 function dueAfter(id: string): number {
   const seed = [...shortHash(id)].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 0)
   return EARLIEST_MS + (seed % SPREAD_MS)
+}
+
+function retryAfter(failures: number): number {
+  return RETRY_MS[Math.min(failures, RETRY_MS.length) - 1]!
 }

@@ -1,4 +1,5 @@
-// Reads all that a decision about a CAPTControlPlane needs, from caches and memory alone.
+// Reads all that a decision about a CAPTControlPlane needs, from caches and memory; its Secrets by name, when nothing is
+// remembered of them.
 import {
   AddonDelivery,
   CAPTCluster,
@@ -7,16 +8,15 @@ import {
   findCondition,
   type KindRef,
   keyOf,
-  kubeconfigSecretName,
-  type Secret,
-  SecretKind,
   type UnknownObject,
   WorkspaceTemplateApply,
 } from '#api'
 import type { Cache, Projected } from '#kube'
 import { hashOf } from '#lib'
+import type { World } from '#runtime'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../cluster/apply.ts'
 import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../cluster/observe.ts'
+import type { KnownSecrets, SecretFacts, SecretsFacts } from './known-secrets.ts'
 import type { Memory, Recollection } from './memory.ts'
 import { eksApplyName, eksRequest, identityOf, type Network, networkOf, regionOf } from './variables.ts'
 
@@ -45,7 +45,10 @@ export interface Observed {
   readonly request: ApplyRequest | undefined
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts
-  readonly kubeconfig: Projected<Secret> | undefined
+  /** Empty before the first run has ended: nobody needs them then. */
+  readonly secrets: SecretsFacts
+  /** The last of them, the one of Cluster API. */
+  readonly kubeconfig: SecretFacts | undefined
   /** Hash of what the Secrets should be made from. */
   readonly source: string
   readonly deliveries: readonly Delivery[]
@@ -54,22 +57,22 @@ export interface Observed {
   readonly nowMs: number
 }
 
-export interface ObserveOptions {
+export interface ObservePorts {
   readonly clusterKind: KindRef
   /** Kinds that run nodes on the control plane and go before it. */
   readonly workerKinds: readonly KindRef[]
+  readonly memory: Memory
+  readonly known: KnownSecrets
 }
 
-export function observeControlPlane(
-  cache: Cache,
-  options: ObserveOptions,
-  memory: Memory,
+export async function observeControlPlane(
+  { objects, cache, clock }: Pick<World, 'objects' | 'cache' | 'clock'>,
+  { clusterKind, workerKinds, memory, known }: ObservePorts,
   object: Projected<CAPTControlPlane>,
-  nowMs: number,
-): Observed {
+): Promise<Observed> {
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
-  const cluster = ownerClusterOf(cache, options.clusterKind, object)
+  const cluster = ownerClusterOf(cache, clusterKind, object)
   const infra = infraOf(cache, cluster)
   const network = networkOf(infra, clusterName)
   const region = regionOf(object, network, cluster?.annotations)
@@ -80,6 +83,8 @@ export function observeControlPlane(
   const facts = readApply(apply)
   const value = `${namespace}/${clusterName}`
   const source = sourceOf(object, facts, region, network)
+  const isMade = facts.revision !== undefined || object.status?.secretsReady === true
+  const secrets = isMade ? await known.of({ objects, cache }, keyOf(object), clusterName) : []
   return {
     object,
     cluster,
@@ -90,10 +95,11 @@ export function observeControlPlane(
     request: region === undefined ? undefined : eksRequest(object, clusterName, network, region),
     apply,
     facts,
-    kubeconfig: cache.get<Secret>(SecretKind, { namespace, name: kubeconfigSecretName(clusterName) }),
+    secrets,
+    kubeconfig: secrets.at(-1),
     source,
     deliveries: cache.list<AddonDelivery>(AddonDelivery, { index: BY_CLUSTER, value }).map(toDelivery),
-    workers: options.workerKinds.flatMap((kind) =>
+    workers: workerKinds.flatMap((kind) =>
       cache.list<UnknownObject>(kind, { index: BY_CLUSTER, value }).map(({ metadata }) => ({
         kind,
         name: metadata.name,
@@ -102,7 +108,7 @@ export function observeControlPlane(
       })),
     ),
     memory: memory.recall(keyOf(object), source, memory.accountOf(namespace, region, identityOf(object, network))),
-    nowMs,
+    nowMs: clock.now(),
   }
 }
 

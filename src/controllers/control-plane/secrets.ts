@@ -12,12 +12,15 @@ import {
   userKubeconfigSecretName,
 } from '#api'
 import type { Objects } from '#kube'
-import { CaptError, toTimestamp } from '#lib'
+import { CaptError, hashOf, toTimestamp } from '#lib'
 import { ownerReference } from '#runtime'
 import { strangerOwning } from '../cluster/apply.ts'
+import type { SecretFacts } from './known-secrets.ts'
 
 /** Hash of everything the Secret was made from, except the token. */
 export const SOURCE_ANNOTATION = 'capt.appthrust.com/source'
+/** Hash of the data as we wrote it: tells a Secret that somebody changed by hand. */
+export const CONTENT_ANNOTATION = 'capt.appthrust.com/content'
 export const EXPIRES_ANNOTATION = 'capt.appthrust.com/expires-at'
 export const REFRESHED_ANNOTATION = 'capt.appthrust.com/refreshed-at'
 /** Why the last refresh failed; gone after one that worked. */
@@ -36,27 +39,55 @@ export interface SecretSet {
   readonly caData: string
 }
 
+/** The kubeconfig of Cluster API is last: whoever sees it current may rely on the others. */
+export const clusterSecretNames = (cluster: string): readonly string[] => [
+  caSecretName(cluster),
+  userKubeconfigSecretName(cluster),
+  kubeconfigSecretName(cluster),
+]
+
+const OUR_KEYS = ['ca.crt', 'tls.crt', 'value']
+
+/** Hash of the keys that are ours; what others add beside them is theirs. */
+export function contentOf(data: Secret['data'] = {}): string {
+  return hashOf(OUR_KEYS.map((key) => data[key] ?? null)).slice(0, 32)
+}
+
+/** What is there is ours and as we wrote it, whatever it was made from. */
+export function isWhole(facts: SecretFacts | undefined, owner: AnyObject, cluster: string): boolean {
+  if (facts?.type !== CLUSTER_SECRET_TYPE) return false
+  const { annotations = {}, labels = {}, ownerReferences = [] } = facts.metadata
+  return (
+    annotations[CONTENT_ANNOTATION] === facts.content &&
+    labels[CLUSTER_NAME_LABEL] === cluster &&
+    ownerReferences.some(({ uid }) => uid === owner.metadata.uid)
+  )
+}
+
 export function toSecrets(set: SecretSet): readonly Secret[] {
   const { owner, cluster, source, caData } = set
   const ca = Buffer.from(caData, 'base64').toString('utf8')
-  const secret = (name: string, data: Record<string, string>, annotations: Record<string, string> = {}): Secret => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      name,
-      namespace: owner.metadata.namespace ?? '',
-      labels: { [CLUSTER_NAME_LABEL]: cluster },
-      annotations: { [SOURCE_ANNOTATION]: source, ...annotations },
-      ownerReferences: [ownerReference(owner, { controller: true, blockOwnerDeletion: true })],
-    },
-    type: CLUSTER_SECRET_TYPE,
-    data: Object.fromEntries(Object.entries(data).map(([key, text]) => [key, toBase64(text)])),
-  })
-  // The kubeconfig is last: whoever sees it current may rely on the others.
+  const [caName = '', userName = '', name = ''] = clusterSecretNames(cluster)
+  const secret = (name: string, texts: Record<string, string>, annotations: Record<string, string> = {}): Secret => {
+    const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, toBase64(text)]))
+    return {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: {
+        name,
+        namespace: owner.metadata.namespace ?? '',
+        labels: { [CLUSTER_NAME_LABEL]: cluster },
+        annotations: { [SOURCE_ANNOTATION]: source, [CONTENT_ANNOTATION]: contentOf(data), ...annotations },
+        ownerReferences: [ownerReference(owner, { controller: true, blockOwnerDeletion: true })],
+      },
+      type: CLUSTER_SECRET_TYPE,
+      data,
+    }
+  }
   return [
-    secret(caSecretName(cluster), { 'tls.crt': ca, 'ca.crt': ca }),
-    secret(userKubeconfigSecretName(cluster), { value: set.userKubeconfig }),
-    secret(kubeconfigSecretName(cluster), { value: set.kubeconfig }, timesOf(set.nowMs, set.expiresAtMs)),
+    secret(caName, { 'tls.crt': ca, 'ca.crt': ca }),
+    secret(userName, { value: set.userKubeconfig }),
+    secret(name, { value: set.kubeconfig }, timesOf(set.nowMs, set.expiresAtMs)),
   ]
 }
 

@@ -28,7 +28,7 @@ const aRun = (over: Partial<Run> = {}): Run => ({
   ...over,
 })
 const failed = (kind: FaultKind, over: Partial<Run> = {}) =>
-  aRun({ phase: 'Failed', fault: { kind, code: 'CAPT_X', message: 'it broke', hint: 'mend it' }, ...over })
+  aRun({ phase: 'Failed', fault: { kind, code: 'CAPT_TF_FAILED', message: 'it broke', hint: 'mend it' }, ...over })
 const aRecord = (run: Run | undefined, over: Partial<RunRecord> = {}): RunRecord => ({
   version: 1,
   workspaceId: 'id',

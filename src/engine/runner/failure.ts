@@ -24,6 +24,8 @@ const KIND_OF_CODE: Readonly<Record<string, FaultKind>> = {
   CAPT_STATE_CONFLICT: 'user',
   CAPT_STATE_UNREADABLE: 'user',
   CAPT_INPUTS_GONE: 'user',
+  CAPT_SIMULATED_UNSUPPORTED: 'user',
+  CAPT_TF_INVALID: 'user',
 }
 
 /** Any error as a fault: ours say what to do, the API server's pass, the rest is our own business. */

@@ -36,7 +36,7 @@ export interface StepOptions {
 }
 
 /** Marks every process of a workspace, so that it is found even if its pid was never written down. */
-export const FOLDER_VARIABLE = 'CAPT_WORK_FOLDER'
+export const FOLDER_VARIABLE = 'TF_WORK_FOLDER_OF_CAPT'
 
 export async function runStep(folder: Folder, step: Step, options: StepOptions): Promise<Ended> {
   const { clock, onLine, onError, stop, graceMs } = options

@@ -182,7 +182,7 @@ export async function removeHold(objects: Objects, key: ObjectKey): Promise<void
       if (!isKubeError(error, 'Conflict')) throw error
     }
   }
-  throw new CaptError('CAPT_SECRET_CONTENDED', `Secret ${key.namespace}/${key.name} keeps changing`, {
+  throw new CaptError('CAPT_CONTENDED', `Secret ${key.namespace}/${key.name} keeps changing`, {
     hint: 'the next attempt tries again',
   })
 }

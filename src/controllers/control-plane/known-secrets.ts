@@ -1,0 +1,63 @@
+// What is known about the Secrets of a control plane. They are read by name, once, and remembered until something says
+// that they may have changed; nobody lists them. Where Secrets are watched anyway, the watch answers instead.
+import { type AnyObject, type Key, keyText, type Secret, SecretKind } from '#api'
+import type { World } from '#runtime'
+import { clusterSecretNames, contentOf } from './secrets.ts'
+
+/** A Secret without its data. */
+export interface SecretFacts {
+  readonly type: string | undefined
+  readonly metadata: AnyObject['metadata']
+  /** Hash of the data we write; that of a Secret which nobody spoiled is also its annotation. */
+  readonly content: string
+}
+
+/** In the order in which they are written: the kubeconfig of Cluster API is the last. */
+export type SecretsFacts = readonly (SecretFacts | undefined)[]
+
+export interface KnownSecrets {
+  /** Reads what is not remembered. */
+  of(world: Pick<World, 'objects' | 'cache'>, plane: Key, cluster: string): Promise<SecretsFacts>
+  /** They may have changed: the next look reads them. */
+  doubt(plane: Key): void
+}
+
+export function toFacts(secret: Secret): SecretFacts {
+  const { type, metadata, data } = secret
+  return { type, metadata, content: contentOf(data) }
+}
+
+/** One read per Secret after `doubt`, and none until then. */
+export function secretsByName(): KnownSecrets {
+  const remembered = new Map<string, Promise<SecretsFacts>>()
+
+  async function read({ objects }: Pick<World, 'objects'>, namespace: string, cluster: string): Promise<SecretsFacts> {
+    const names = clusterSecretNames(cluster)
+    const found = await Promise.all(names.map((name) => objects.get<Secret>(SecretKind, { namespace, name })))
+    return found.map((secret) => secret && toFacts(secret))
+  }
+
+  return {
+    of(world, plane, cluster) {
+      const id = keyText(plane)
+      const known = remembered.get(id)
+      if (known) return known
+      const reading = read(world, plane.namespace ?? '', cluster)
+      remembered.set(id, reading)
+      reading.catch(() => {
+        if (remembered.get(id) === reading) remembered.delete(id)
+      })
+      return reading
+    },
+    doubt: (plane) => void remembered.delete(keyText(plane)),
+  }
+}
+
+/** For informers with the projection of `clusterSecretInformer`. */
+export function watchedSecrets(): KnownSecrets {
+  return {
+    of: async ({ cache }, { namespace = '' }, cluster) =>
+      clusterSecretNames(cluster).map((name) => cache.get<AnyObject & SecretFacts>(SecretKind, { namespace, name })),
+    doubt: () => undefined,
+  }
+}

@@ -1,0 +1,146 @@
+// What every engine promises, as cases: the simulated one, Terraform and OpenTofu are held to the same words.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
+import type { Objects } from '#kube'
+import { anApply, aTemplate } from '#testing'
+import type { Owner } from './owner.ts'
+import type { Engine, WorkspaceView } from './port.ts'
+import { render } from './render/render.ts'
+import { readState } from './state/state-file.ts'
+import { loadState } from './state/state-store.ts'
+
+export interface EngineUnderTest {
+  readonly objects: Objects
+  readonly engine: Engine
+  close(): Promise<void>
+}
+
+const MODULE = `
+variable "size" {
+  type    = number
+  default = 2
+}
+resource "terraform_data" "x" {
+  count = var.size
+  input = "hello \${who}"
+}
+output "greeting" { value = terraform_data.x[0].output }
+output "secret" {
+  value     = "hush"
+  sensitive = true
+}
+`
+const WAIT_MS = 30_000
+
+export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
+  describe(`${name} keeps the engine's promises`, () => {
+    let serial = 0
+    const world = async (work: (world: EngineUnderTest, owner: Owner) => Promise<void>) => {
+      const opened = await open()
+      try {
+        const apply = anApply({}, { name: `case-${++serial}` })
+        const { metadata, apiVersion, kind } = await opened.objects.create(WorkspaceTemplateApply, apply)
+        await work(opened, { namespace: 'default', name: metadata.name, uid: metadata.uid ?? '', apiVersion, kind })
+      } finally {
+        await opened.close()
+      }
+    }
+    const requestFor = (owner: Owner, module = MODULE, size = 2) => {
+      const spec = {
+        variables: { who: 'world' },
+        values: { size },
+        writeConnectionSecretToRef: { name: `${owner.name}-out` },
+      }
+      const rendering = render(aTemplate(module), anApply(spec, { name: owner.name }))
+      assert.ok(rendering.ok)
+      const { workspace } = rendering
+      return { owner, verb: 'apply', hash: workspace.hash, workspace, timeoutSeconds: 60 } as const
+    }
+    /** Waits by the engine's own news, as a controller does. */
+    const end = async (engine: Engine, owner: Owner): Promise<WorkspaceView> => {
+      const deadline = Date.now() + WAIT_MS
+      for (;;) {
+        const { promise: news, resolve } = Promise.withResolvers<void>()
+        const stop = engine.onChange(() => resolve())
+        const view = await engine.observe(owner)
+        if (view.activity !== 'running') {
+          stop()
+          return view
+        }
+        const late = setTimeout(resolve, Math.max(0, deadline - Date.now()))
+        await news
+        clearTimeout(late)
+        stop()
+        assert.ok(Date.now() < deadline, `no end in sight: ${JSON.stringify(view.record?.run)}`)
+      }
+    }
+
+    it('knows nothing about what was never started', () =>
+      world(async ({ engine }, owner) => {
+        assert.deepEqual(await engine.observe(owner), { record: undefined, activity: 'idle', cancelling: false })
+      }))
+
+    it('makes what the module says and tells its outputs', () =>
+      world(async ({ engine, objects }, owner) => {
+        const request = requestFor(owner)
+        await engine.start(request)
+        const { record } = await end(engine, owner)
+        assert.partialDeepStrictEqual(record, {
+          run: { verb: 'apply', phase: 'Succeeded', attempt: 1, plan: { add: 2, change: 0, destroy: 0, replace: 0 } },
+          applied: { hash: request.hash, outputs: { greeting: 'hello world' } },
+          state: { resources: 2 },
+        })
+        assert.equal(record?.applied?.outputs['secret'], undefined)
+        const state = readState((await loadState(objects, owner)) ?? '')
+        assert.deepEqual(state?.addresses, ['terraform_data.x[0]', 'terraform_data.x[1]'])
+        const secret = await objects.get<Secret>(SecretKind, { namespace: 'default', name: `${owner.name}-out` })
+        assert.equal(Buffer.from(secret?.data?.['secret'] ?? '', 'base64').toString(), 'hush')
+      }))
+
+    it('does not start a second run while one is on', () =>
+      world(async ({ engine }, owner) => {
+        await engine.start(requestFor(owner))
+        const first = (await engine.observe(owner)).record?.run?.id
+        await engine.start(requestFor(owner, MODULE, 3))
+        assert.equal((await end(engine, owner)).record?.run?.id, first)
+      }))
+
+    it('changes only what changed', () =>
+      world(async ({ engine }, owner) => {
+        await engine.start(requestFor(owner))
+        await end(engine, owner)
+        await engine.start(requestFor(owner, MODULE, 3))
+        const { record } = await end(engine, owner)
+        assert.deepEqual(record?.run?.plan, { add: 1, change: 0, destroy: 0, replace: 0 })
+        assert.equal(record?.state?.resources, 3)
+      }))
+
+    it('says what is wrong with a module, and counts attempts at it', () =>
+      world(async ({ engine }, owner) => {
+        const request = requestFor(owner, 'output "x" { value = nowhere.y }')
+        await engine.start(request)
+        assert.partialDeepStrictEqual((await end(engine, owner)).record?.run, {
+          phase: 'Failed',
+          attempt: 1,
+          fault: { kind: 'user' },
+        })
+        await engine.start(request)
+        assert.partialDeepStrictEqual((await end(engine, owner)).record?.run, { phase: 'Failed', attempt: 2 })
+      }))
+
+    it('destroys without being told what, and forgets everything', () =>
+      world(async ({ engine, objects }, owner) => {
+        await engine.start(requestFor(owner))
+        await end(engine, owner)
+        await engine.start({ owner, verb: 'destroy', hash: 'x', timeoutSeconds: 60 })
+        const { record } = await end(engine, owner)
+        assert.partialDeepStrictEqual(record, { run: { verb: 'destroy', phase: 'Succeeded' }, state: { resources: 0 } })
+        await engine.forget(owner, { keepState: false, stillUsed: new Set() })
+        const left: string[] = []
+        for await (const { metadata } of objects.list(SecretKind, { namespace: 'default' })) left.push(metadata.name)
+        assert.deepEqual(left, [`${owner.name}-out`], 'only the connection Secret is left: it belongs to the apply')
+        assert.equal((await engine.observe(owner)).record, undefined)
+      }))
+  })
+}

@@ -1,0 +1,189 @@
+// Plays Terraform where there is none, and says so: modules made of terraform_data are worked out, nothing is run. Records,
+// state and connection Secrets are kept like those of a real run, so that everything around it is the same.
+import { randomUUID } from 'node:crypto'
+import type { Key } from '#api'
+import type { Objects } from '#kube'
+import { type Clock, type Json, type Log, messageOf, toTimestamp } from '#lib'
+import { forgetWorkspace } from '../forget.ts'
+import type { PlanCounts } from '../messages.ts'
+import type { Owner } from '../owner.ts'
+import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
+import { livenessOf, ownIdentity } from '../processes.ts'
+import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
+import { freshRecord, readRecord, writeRecord } from '../record/record-store.ts'
+import { assembleVariables, declaredVariables } from '../render/variables.ts'
+import { toRunFault } from '../runner/failure.ts'
+import { publicOutputs, writeConnectionSecret } from '../runner/outputs.ts'
+import { readState } from '../state/state-file.ts'
+import { loadState, saveState } from '../state/state-store.ts'
+import type { ObjectKey, Workspace } from '../workspace.ts'
+import { type Evaluated, evaluateModule } from './evaluate.ts'
+import { unsupported } from './expression.ts'
+
+export interface SimulatedEngineOptions {
+  readonly objects: Objects
+  readonly clock: Clock
+  readonly log: Log
+  /** How long one resource takes. */
+  readonly resourceMs?: number
+}
+
+const RESOURCE_MS = 80
+
+export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
+  const { objects, clock, log, resourceMs = RESOURCE_MS } = options
+  const records = new Map<string, RunRecord>()
+  const active = new Map<string, { readonly runId: string; cancelled: boolean }>()
+  const listeners = new Set<(key: Key) => void>()
+  const tell = ({ namespace, name }: ObjectKey) => {
+    for (const listener of listeners) listener({ namespace, name })
+  }
+  const now = () => toTimestamp(clock.now())
+  const pause = () => new Promise<void>((resolve) => void clock.after(resourceMs, resolve))
+
+  async function play(request: StartRequest, run: Run): Promise<void> {
+    const { owner, verb, workspace } = request
+    const id = idOf(owner)
+    const act = { runId: run.id, cancelled: false }
+    active.set(id, act)
+    try {
+      const target = verb === 'destroy' || !workspace ? NOTHING : evaluate(workspace)
+      const before = readState((await loadState(objects, owner)) ?? '')
+      const counts = countChanges(before?.addresses ?? [], target.addresses)
+      const steps = [...counts.made, ...counts.gone]
+      for (const [done, address] of steps.entries()) {
+        const progress = `${done} of ${steps.length}`
+        const open: Run = { ...run, phase: 'Apply', plan: counts.plan, progress, address: `${address} (simulated)` }
+        records.set(id, { ...records.get(id)!, run: open })
+        if (done % 4 === 0) tell(owner)
+        await pause()
+        if (act.cancelled) throw new Error('the run was cancelled')
+      }
+      const serial = (before?.serial ?? 0) + 1
+      const text = stateText(serial, before?.lineage ?? randomUUID(), target)
+      await saveState(objects, owner, text, before ? 1 : 0)
+      if (verb === 'apply' && workspace?.connectionSecret) {
+        await writeConnectionSecret(objects, owner, workspace.connectionSecret, target.outputs)
+      }
+      await close(owner, 'Succeeded', (record) => ({
+        ...record,
+        state: { serial, lineage: readState(text)!.lineage, savedAt: now(), resources: target.addresses.length },
+        run: { ...record.run!, plan: counts.plan },
+        ...(verb === 'apply'
+          ? { applied: { hash: run.hash, at: now(), runId: run.id, ...publicOutputs(target.outputs) } }
+          : {}),
+      }))
+    } catch (error) {
+      log.warn('Simulated run failed', { WorkspaceTemplateApply: id, error: messageOf(error) })
+      await close(owner, act.cancelled ? 'Cancelled' : 'Failed', undefined, error).catch(() => undefined)
+    } finally {
+      active.delete(id)
+      tell(owner)
+    }
+  }
+
+  async function close(
+    owner: Owner,
+    phase: ClosedPhase,
+    change: (record: RunRecord) => RunRecord = (record) => record,
+    error?: unknown,
+  ): Promise<void> {
+    const seen = await readRecord(objects, owner)
+    if (!seen) return
+    const { runId = '' } = active.get(idOf(owner)) ?? {}
+    const fault =
+      error === undefined
+        ? undefined
+        : { ...toRunFault(error), ...(phase === 'Cancelled' ? { kind: 'cancelled' as const } : {}) }
+    const closed = change(closeRun(seen.record, phase, now(), fault))
+    const log = { runId, text: `Simulated: nothing was run\n${fault ? `Failed: ${fault.message}\n` : 'Done\n'}` }
+    const written = await writeRecord(objects, owner, seen, closed, log)
+    if (written) records.set(idOf(owner), written.record)
+  }
+
+  return {
+    name: 'simulated',
+    async start(request) {
+      const { owner, verb, hash, timeoutSeconds, retryToken } = request
+      const id = idOf(owner)
+      if (active.has(id)) return
+      const seen = await readRecord(objects, owner)
+      const last = seen?.record.run
+      const isSame = last?.verb === verb && last.hash === hash && last.retryToken === retryToken
+      const run: Run = {
+        id: randomUUID(),
+        verb,
+        hash,
+        attempt: isSame && last ? last.attempt + 1 : 1,
+        phase: 'Starting',
+        startedAt: now(),
+        holder: ownIdentity(),
+        resumed: 0,
+        folder: '',
+        timeoutSeconds,
+        ...(retryToken === undefined ? {} : { retryToken }),
+      }
+      const written = await writeRecord(objects, owner, seen, { ...(seen?.record ?? freshRecord()), run })
+      if (!written) return tell(owner)
+      records.set(id, written.record)
+      void play(request, run)
+    },
+    async observe(key): Promise<WorkspaceView> {
+      const id = idOf(key)
+      const record = records.get(id) ?? (await readRecord(objects, key))?.record
+      if (record) records.set(id, record)
+      if (!isOpen(record?.run)) return { record, activity: 'idle', cancelling: false }
+      const isAlive =
+        active.has(id) || (livenessOf(record.run.holder) === 'alive' && record.run.holder.pid !== process.pid)
+      return { record, activity: isAlive ? 'running' : 'lost', cancelling: active.get(id)?.cancelled ?? false }
+    },
+    async cancel(key, runId) {
+      const act = active.get(idOf(key))
+      if (act?.runId === runId) act.cancelled = true
+    },
+    async abandon(owner) {
+      await close(owner, 'Lost', undefined, new Error('the simulation was interrupted'))
+      tell(owner)
+    },
+    async forget(owner: Owner, how: ForgetOptions) {
+      await forgetWorkspace(objects, owner, how)
+      records.delete(idOf(owner))
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async stop() {
+      for (const act of active.values()) act.cancelled = true
+    },
+  }
+}
+
+const NOTHING: Evaluated = { addresses: [], outputs: {} }
+const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`
+
+function evaluate(workspace: Workspace): Evaluated {
+  if (workspace.source.kind !== 'inline') throw unsupported('modules from elsewhere')
+  if (workspace.varFiles.some(({ format }) => format !== 'JSON')) throw unsupported('variable files in HCL')
+  const { files } = workspace
+  const fromFiles = workspace.varFiles.map(({ content }) => JSON.parse(content) as Readonly<Record<string, Json>>)
+  const given = assembleVariables(workspace.variables, declaredVariables(files))
+  return evaluateModule(files, Object.assign({}, ...fromFiles, given) as Readonly<Record<string, Json>>)
+}
+
+function countChanges(before: readonly string[], after: readonly string[]) {
+  const made = after.filter((address) => !before.includes(address))
+  const gone = before.filter((address) => !after.includes(address))
+  const plan: PlanCounts = { add: made.length, change: 0, destroy: gone.length, replace: 0 }
+  return { made, gone, plan }
+}
+
+/** A state as Terraform writes it, with nothing in it but addresses and outputs. */
+function stateText(serial: number, lineage: string, { addresses, outputs }: Evaluated): string {
+  const resources = addresses.map((address) => {
+    const [, name = '', key] = /^terraform_data\.([^[]+)(?:\[(.*)\])?$/.exec(address) ?? []
+    const instance = key === undefined ? {} : { index_key: JSON.parse(key) as unknown }
+    return { mode: 'managed', type: 'terraform_data', name, provider: 'simulated', instances: [instance] }
+  })
+  return JSON.stringify({ version: 4, terraform_version: 'simulated', serial, lineage, outputs, resources })
+}

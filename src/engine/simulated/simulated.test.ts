@@ -1,0 +1,145 @@
+// The simulation is held to the real thing: both are given the same modules, and must come to the same.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { type Json, silentLog, systemClock } from '#lib'
+import { memoryCluster } from '#testing'
+import { engineContract } from '../contract.ts'
+import { findTerraform } from '../find-terraform.ts'
+import { readState } from '../state/state-file.ts'
+import { evaluateModule } from './evaluate.ts'
+import { createSimulatedEngine } from './simulated-engine.ts'
+
+const LANGUAGE = `
+variable "name" { type = string }
+variable "count_of" {
+  type    = number
+  default = 2
+}
+variable "flag" {
+  type    = bool
+  default = true
+}
+variable "tags" {
+  type    = map(string)
+  default = { a = "1", "b.c/d" = "2" }
+}
+locals {
+  zones = [for letter in ["a", "b"] : "eu-\${letter}"]
+  short = substr(sha256("\${var.name}/x"), 0, 8)
+  upper = { for k, v in var.tags : upper(k) => "\${v}!" if v != "3" }
+  both  = merge({ x = 1 }, { y = [1, 2] },)
+}
+resource "terraform_data" "one" {
+  input = { id = "one-\${local.short}", net = cidrsubnet("10.0.0.0/16", 4, 3) }
+}
+resource "terraform_data" "many" {
+  count = var.flag ? var.count_of : 0
+  input = { zone = local.zones[count.index], of = terraform_data.one.output.id }
+}
+resource "terraform_data" "each" {
+  for_each = toset(["p", "q"])
+  input    = each.key
+}
+resource "terraform_data" "map" {
+  for_each = var.tags
+  input    = "\${each.key}=\${each.value}"
+}
+output "ids" { value = terraform_data.many[*].output.zone }
+output "one" { value = terraform_data.one.output }
+output "each" { value = terraform_data.each["p"].output }
+output "map" { value = { for k, r in terraform_data.map : k => r.output } }
+output "upper" { value = local.upper }
+output "text" {
+  value     = jsonencode({ b = base64encode("hé"), a = [var.flag, null, 1 + 2 * 3], "n-m" = join("-", sort(keys(var.tags))) })
+  sensitive = true
+}
+output "math" { value = [7 % 4, -3, !var.flag, 1 <= 2, "a" == "a" && var.count_of != 3, length(local.zones)] }
+output "both" { value = local.both }
+output "format" { value = format("%s-%03d", var.name, 7) }
+`
+
+const MODULES: readonly (readonly [string, string, Readonly<Record<string, Json>>])[] = [
+  ['the language we know', LANGUAGE.replace('sort(keys(', '(keys('), { name: 'demo' }],
+  [
+    'the simulated VPC',
+    template('simulation-vpc'),
+    { cluster_name: 'demo', region: 'eu-west-1', vpc_name: 'demo-vpc', tags: { team: 'x' } },
+  ],
+  [
+    'the simulated control plane',
+    template('simulation-eks-controlplane'),
+    {
+      cluster_name: 'demo',
+      kubernetes_version: '1.35',
+      region: 'eu-west-1',
+      vpc_id: 'vpc-1',
+      private_subnets: ['subnet-a', 'subnet-b'],
+      workload_endpoint: 'https://127.0.0.1:1',
+      workload_ca: 'CA',
+      workload_token: 't',
+    },
+  ],
+]
+
+function template(name: string): string {
+  return readFileSync(join(import.meta.dirname, '../../../templates', name, 'main.tf'), 'utf8')
+}
+
+const terraform = await findTerraform().then(
+  ({ binary }) => binary,
+  () => undefined,
+)
+
+describe('the simulated engine', () => {
+  it('refuses what it does not know, by name', () => {
+    assert.throws(() => evaluateModule({ 'main.tf': 'resource "aws_vpc" "x" {}' }, {}), {
+      code: 'CAPT_SIMULATED_UNSUPPORTED',
+    })
+    assert.throws(() => evaluateModule({ 'main.tf': 'output "x" { value = uuid() }' }, {}), /function uuid/)
+  })
+
+  for (const [name, text, values] of MODULES) {
+    it(`works out ${name}`, () => {
+      const { addresses, outputs } = evaluateModule({ 'main.tf': text }, values)
+      assert.ok(addresses.length > 3)
+      assert.ok(Object.keys(outputs).length > 2)
+      if (terraform === undefined) return
+      const folder = mkdtempSync(join(tmpdir(), 'capt-simulated-'))
+      try {
+        writeFileSync(join(folder, 'main.tf'), text)
+        writeFileSync(join(folder, 'terraform.tfvars.json'), JSON.stringify(values))
+        const env = { ...process.env, CHECKPOINT_DISABLE: '1' }
+        for (const args of [
+          ['init', '-input=false'],
+          ['apply', '-auto-approve', '-input=false'],
+        ]) {
+          execFileSync(terraform, args, { cwd: folder, env, stdio: 'pipe' })
+        }
+        const real = readState(readFileSync(join(folder, 'terraform.tfstate'), 'utf8'))!
+        assert.deepEqual([...addresses].sort(), real.addresses)
+        assert.deepEqual(JSON.parse(JSON.stringify(outputs)), JSON.parse(JSON.stringify(real.outputs)))
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
+      }
+    })
+  }
+})
+
+engineContract('the simulated engine', async () => {
+  const { objects, close } = memoryCluster()
+  const engine = createSimulatedEngine({ objects, clock: systemClock, log: silentLog, resourceMs: 5 })
+  const hold = setInterval(() => undefined, 1000)
+  return {
+    objects,
+    engine,
+    async close() {
+      clearInterval(hold)
+      await engine.stop()
+      await close()
+    },
+  }
+})

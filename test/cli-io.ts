@@ -1,0 +1,36 @@
+// A command as a call: what it printed and how it ended.
+
+import { systemClock } from '#lib'
+import { connectForPeople } from '../src/app-connect.ts'
+import { COMMANDS, type Io, run } from '../src/cli/index.ts'
+
+export interface Printed {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export async function capt(
+  argv: readonly string[],
+  options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
+): Promise<Printed> {
+  const out: string[] = []
+  const err: string[] = []
+  const sink = (to: string[]) => ({ write: (text: string) => void to.push(text), isTerminal: false, columns: 110 })
+  const env = options.env ?? {}
+  const io: Io = {
+    stdout: sink(out),
+    stderr: sink(err),
+    stdin: (async function* () {
+      if (options.stdin !== undefined) yield Buffer.from(options.stdin)
+    })(),
+    env,
+    cwd: options.cwd ?? process.cwd(),
+    clock: systemClock,
+    signal: new AbortController().signal,
+    colour: false,
+    connect: (wish) => connectForPeople(wish, env),
+  }
+  const code = await run(argv, io, COMMANDS)
+  return { code, stdout: out.join(''), stderr: err.join('') }
+}

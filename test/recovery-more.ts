@@ -1,0 +1,110 @@
+// Other ways to lose a run: the API server is away, two managers want the same, somebody says stop, the disk is full.
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RETRY_ANNOTATION, WorkspaceTemplateApply } from '#api'
+import { isReady } from './engine-world.ts'
+import { recoveryWorld } from './recovery-world.ts'
+
+const KEY = { namespace: 'default', name: 'victim' }
+
+/** Terraform goes on meanwhile; what it made is saved as soon as somebody listens. */
+export async function surviveAbsence(awayMs: number): Promise<void> {
+  const world = await recoveryWorld()
+  try {
+    await world.startManager()
+    await world.createApply()
+    await world.reach('apply')
+    await world.withoutServer(awayMs)
+    await world.until('victim', isReady, 60)
+    await world.assertWhole()
+    assert.deepEqual((await world.record())?.suspects, [])
+  } finally {
+    await world.close()
+  }
+}
+
+/** Without an election both see the same object and act on it; exactly one run comes of it. */
+export async function surviveTwoManagers(): Promise<void> {
+  const world = await recoveryWorld()
+  try {
+    await Promise.all([world.startManager(), world.startManager()])
+    await world.createApply()
+    await world.until('victim', isReady, 60)
+    await world.assertWhole()
+    const record = await world.record()
+    assert.equal(record?.history.length, 1, 'one run, not two')
+    await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
+    await world.untilGone('victim', 60)
+    const gone = world.ledger().filter((line) => line.startsWith('gone'))
+    assert.equal(gone.length, 6, 'each resource was destroyed once')
+  } finally {
+    await world.close()
+  }
+}
+
+/** SIGTERM reaches Terraform alone; what ignores it gets its time and no more, and nothing is lost. */
+export async function surviveStubbornResource(): Promise<void> {
+  const world = await recoveryWorld(undefined, 'trap "" TERM INT; sleep 20;')
+  try {
+    await world.startManager()
+    await world.createApply()
+    await world.reach('first')
+    const runner = (await world.record())?.run?.runner
+    assert.ok(runner)
+    const said = world.messages()
+    process.kill(runner.pid, 'SIGTERM')
+    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined, 60)
+    assert.equal(status?.lastError?.kind, 'lost')
+    const state = await world.state()
+    const named = new Set((await world.record())?.suspects.map(({ address }) => address))
+    const begun = [...said.matchAll(/"addr":"([^"]+)"[^\n]*"type":"apply_start"/g)].map((match) => match[1]!)
+    assert.ok(begun.length > 0)
+    for (const address of begun) {
+      assert.ok(state?.addresses.includes(address) || named.has(address), `${address} is neither known nor suspected`)
+    }
+  } finally {
+    await world.close()
+  }
+}
+
+/** A full disk stops a run in order, and the object says so; with room again it goes on. */
+export async function surviveFullDisk(disk: {
+  mount(folder: string): void
+  unmount(folder: string): void
+}): Promise<void> {
+  const world = await recoveryWorld()
+  const ballast = join(world.workDir, 'ballast')
+  try {
+    mkdirSync(world.workDir, { recursive: true })
+    disk.mount(world.workDir)
+    await world.startManager()
+    await world.createApply()
+    await world.reach('apply')
+    fill(ballast)
+    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined, 60)
+    assert.equal(status?.lastError?.code, 'CAPT_DISK_FULL')
+    rmSync(ballast)
+    const annotations = { [RETRY_ANNOTATION]: 'room again' }
+    await world.connection.objects.patch(WorkspaceTemplateApply, KEY, {
+      type: 'merge',
+      body: { metadata: { annotations } },
+    })
+    await world.until('victim', isReady, 60)
+    await world.assertWhole()
+  } finally {
+    await world.stopAll()
+    disk.unmount(world.workDir)
+    await world.close()
+  }
+}
+
+function fill(path: string): void {
+  for (const size of [1024 * 1024, 4096]) {
+    try {
+      for (;;) writeFileSync(path, Buffer.alloc(size), { flag: 'a' })
+    } catch {
+      // Full to this grain.
+    }
+  }
+}
