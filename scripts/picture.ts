@@ -10,7 +10,7 @@ const COLOURS: readonly (readonly [RegExp, string])[] = [
   [/^ {2}\d\d\.\d/, '#8b949e'],
 ]
 
-const escape = (part: string) => part.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+const toXml = (part: string) => part.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 const lines = (await text(process.stdin))
   .replaceAll(/\/tmp\/[^ /]+\/kubeconfig/g, 'demo/kubeconfig')
@@ -29,10 +29,10 @@ const rows = lines.map((line, i) => {
   let out = ''
   for (const { from, to, colour } of marks) {
     if (from < at) continue
-    out += `${escape(line.slice(at, from))}<tspan fill="${colour}">${escape(line.slice(from, to))}</tspan>`
+    out += `${toXml(line.slice(at, from))}<tspan fill="${colour}">${toXml(line.slice(from, to))}</tspan>`
     at = to
   }
-  return `<text x="${PAD}" y="${PAD + (i + 0.75) * LINE}" xml:space="preserve">${out}${escape(line.slice(at))}</text>`
+  return `<text x="${PAD}" y="${PAD + (i + 0.75) * LINE}" xml:space="preserve">${out}${toXml(line.slice(at))}</text>`
 })
 
 process.stdout.write(
