@@ -11,10 +11,12 @@ export interface EngineWish {
   readonly clock: Clock
   readonly log: Log
   readonly kubeconfigForRunner: string
+  /** Program and first arguments that run `capt runner`; this very program when left out. */
+  readonly runner?: readonly string[]
 }
 
 export async function startEngine(wish: EngineWish): Promise<Engine> {
-  const { engine, workDir, concurrentRuns, objects, clock, log, kubeconfigForRunner } = wish
+  const { engine, workDir, concurrentRuns, objects, clock, log, kubeconfigForRunner, runner } = wish
   return createLocalEngine({
     objects,
     workDir,
@@ -22,6 +24,7 @@ export async function startEngine(wish: EngineWish): Promise<Engine> {
     log,
     concurrency: concurrentRuns,
     kubeconfigForRunner,
+    ...(runner ? { runner } : {}),
     ...(engine === undefined ? {} : { terraform: { binary: engine } }),
   })
 }

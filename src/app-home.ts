@@ -2,7 +2,7 @@
 // Everything that must survive is in one folder.
 import { join } from 'node:path'
 import { ALL_KINDS, toCustomResourceDefinition } from '#api'
-import { type Converters, startApiServer } from '#apiserver'
+import { type ApiServerOptions, type Converters, startApiServer } from '#apiserver'
 import {
   clusterController,
   clusterDefinition,
@@ -24,11 +24,15 @@ export interface HomeOptions {
   readonly host: string
   readonly port: number
   readonly engine?: string
+  /** Program and first arguments that run `capt runner`; this very program when left out. */
+  readonly runner?: readonly string[]
   readonly logLevel: string
   readonly logTo: Sink
   /** The machine's, unless a test winds it by hand. */
   readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Told of every request to the API, also by the home itself. */
+  readonly onRequest?: ApiServerOptions['onRequest']
 }
 
 export interface Home {
@@ -57,6 +61,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     clock,
     crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
     converters: CONVERTERS,
+    ...(options.onRequest ? { onRequest: options.onRequest } : {}),
   })
   let simulation: Simulation | undefined
   try {
@@ -67,6 +72,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       controllers: CONTROLLER_GROUPS,
       workDir: join(options.dataDir, 'runs'),
       engine: options.engine,
+      ...(options.runner ? { runner: options.runner } : {}),
       concurrentRuns: 8,
       logLevel: options.logLevel,
       logTo: options.logTo,

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { CustomResourceDefinitionKind, DeploymentKind } from '#api'
+import { AddonDelivery, CustomResourceDefinitionKind, DeploymentKind, type KindRef } from '#api'
 import { KubeError } from '#kube'
 import { type AddonsWorld, addonsWorld, conditionStatus } from './addons-world.ts'
 
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
+const OCIRepository: KindRef = { group: 'source.toolkit.fluxcd.io', version: 'v1', kind: 'OCIRepository', plural: 'ocirepositories', namespaced: true }
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const stage = (name: string) => world.stage('demo', name)
 
@@ -111,5 +112,17 @@ describe('what goes wrong in the workload cluster', () => {
       spec: { replicas: number }
     }
     assert.equal(deployment.spec.replicas, 1)
+  })
+
+  it('a person may ask for a retry after capt has given up', async () => {
+    world = await addonsWorld()
+    const workload = await world.addCluster('demo', { faults: { 'capt-probe': 'pull' } })
+    await world.until('capt gives up', () => stage('flux')?.state === 'Failed', 6000)
+    await world.setFault('demo', {})
+    await workload.others.patch(OCIRepository, { namespace: 'flux-system', name: 'capt-probe' }, { type: 'merge', body: { metadata: { annotations: { touched: 'yes' } } } })
+    const body = { metadata: { annotations: { 'capt.appthrust.com/retry': 'now' } } }
+    await world.home.others.patch(AddonDelivery, { namespace: 'default', name: 'demo' }, { type: 'merge', body })
+    await world.until('ready', isReady, 60)
+    assert.equal(world.delivery('demo')?.status?.handledRetry, 'now')
   })
 })

@@ -252,9 +252,18 @@ function mask(value: unknown, key: string): unknown {
     if (CHOSEN.has(key)) return `<${key}>`
     return value.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>').replace(/\b\d+s\b/, '<age>')
   }
-  if (Array.isArray(value)) return value.map((item) => mask(item, ''))
+  if (Array.isArray(value)) {
+    const list = value.map((item) => mask(item, ''))
+    // Owners are sorted by their times, which the two servers do not share.
+    return key === 'managedFields' ? list.sort((a, b) => (ownerText(a) < ownerText(b) ? -1 : 1)) : list
+  }
   if (value === null || typeof value !== 'object') return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mask(inner, name)]))
+}
+
+function ownerText(entry: unknown): string {
+  const { manager, operation, subresource } = entry as Record<string, string>
+  return `${manager} ${operation} ${subresource ?? ''}`
 }
 
 function differences(ours: unknown, real: unknown, path: string): string[] {

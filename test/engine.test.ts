@@ -68,6 +68,22 @@ if (hasTerraform) {
       assert.equal(text('ids'), '{"count":3}')
     })
 
+    it('is ready after at most five requests from the end of Terraform on', async () => {
+      const asked = world.requests
+        .filter(({ path }) => !path.includes('watch=true'))
+        .map(({ method, path }) => `${method} ${path.split('?')[0]}`)
+        .filter((line) => !/^GET .*workspacetemplateapplies\/hello-apply$/.test(line))
+      const saved = asked.findLastIndex((line) => /^PATCH .*\/secrets\/tfstate-/.test(line))
+      const told = asked.findIndex(
+        (line, i) =>
+          i > saved &&
+          /^PATCH .*\/hello-apply\/status$/.test(line) &&
+          /lock-tfstate/.test(asked.slice(saved, i).join()),
+      )
+      const between = asked.slice(saved + 1, told + 1)
+      assert.ok(told > saved && between.length <= 5, between.join('\n'))
+    })
+
     it('does nothing at all when the same object is applied again', async () => {
       const { objects } = world.connection
       const live = (await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key('hello-apply')))!
@@ -85,6 +101,12 @@ if (hasTerraform) {
       )
       const now = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key('hello-apply'))
       assert.equal(now?.metadata.resourceVersion, live.metadata.resourceVersion)
+    })
+
+    it('causes no request while it is idle', async () => {
+      const from = world.requests.length
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      assert.deepEqual(world.requests.slice(from), [])
     })
 
     it('runs again when a variable changes', async () => {

@@ -183,21 +183,22 @@ function evaluate(
   const root = mkdtempSync(join(tmpdir(), 'capt-module-'))
   try {
     const locals = files.map((name) =>
-      (/^locals \{\n[\s\S]*?^\}\n/m.exec(read(name)) ?? [''])[0].replace(
-        /(?<!\w)(data\.)?aws_\w+\.\w+(\[0\])?\.\w+/g,
-        (reference) => JSON.stringify(reference.split('.').at(-1)),
-      ),
+      (/^locals \{\n[\s\S]*?^\}\n/m.exec(read(name)) ?? [''])[0]
+        .replaceAll('data.aws_eks_cluster.this', 'local.looked_up')
+        .replace(/data\.terraform_remote_state\.(\w+)\[0\]\.outputs/g, 'local.states.$1')
+        .replace(/(?<!\w)(data\.)?aws_\w+\.\w+(\[0\])?\.\w+/g, (found) => JSON.stringify(found.split('.').at(-1))),
     )
     const outputs = wanted.map((name) => `output "${name.replace(/\W/g, '_')}" {\n  value = ${name}\n}\n`)
     writeFileSync(join(root, 'main.tf'), [...locals, ...outputs, extra].join('\n').replaceAll('${path.module}', MODULE))
     writeFileSync(join(root, 'variables.tf'), read('variables.tf'))
     writeFileSync(join(root, 'terraform.tfvars.json'), JSON.stringify(inputs))
-    const run = (...args: string[]) =>
-      execFileSync(terraform!, args, { cwd: root, env: quiet(), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-    run('init', '-input=false', '-no-color')
-    run('apply', '-input=false', '-auto-approve', '-no-color')
-    const found = JSON.parse(run('output', '-json')) as Record<string, { value: unknown }>
-    return Object.fromEntries(Object.entries(found).map(([name, { value }]) => [name, value]))
+    // Without providers and modules there is nothing to initialise; the outputs are in the state.
+    const args = ['apply', '-input=false', '-auto-approve', '-no-color']
+    execFileSync(terraform!, args, { cwd: root, env: quiet(), stdio: ['ignore', 'pipe', 'pipe'] })
+    const state = JSON.parse(readFileSync(join(root, 'terraform.tfstate'), 'utf8')) as {
+      outputs: Record<string, { value: unknown }>
+    }
+    return Object.fromEntries(Object.entries(state.outputs).map(([name, { value }]) => [name, value]))
   } finally {
     rmSync(root, { recursive: true, force: true })
   }
@@ -210,6 +211,53 @@ const CLUSTER = (name: string, version: string) =>
   `locals {\n  cluster_name = "${name}"\n  cluster = { name = "${name}", version = "${version}" }\n}\n`
 
 describe('what Terraform computes in the module', () => {
+  it('takes a value given here first, then the states, then the lookup', (t) => {
+    if (!isHere(t)) return
+    const lookedUp = {
+      version: '1.35',
+      endpoint: 'https://looked-up',
+      certificate_authority: [{ data: 'bG9va2Vk' }],
+      identity: [{ oidc: [{ issuer: 'https://oidc.example/id/LOOKED' }] }],
+      vpc_config: [{ subnet_ids: ['subnet-looked'], cluster_security_group_id: 'sg-looked' }],
+    }
+    const state = { cluster_name: 'from-state', cluster_endpoint: 'https://from-state', oidc_provider_arn: 'arn:state' }
+    const given = { eks_cluster_name: 'given', eks_endpoint_url: 'https://given', subnet_ids: ['subnet-given'] }
+    const ask = (inputs: Record<string, unknown>, eks: object, network: object) => {
+      const found = evaluate(
+        ['cluster.tf'],
+        { ...inputs, region: 'eu-west-1' },
+        ['local.cluster', 'local.subnet_ids', 'local.security_group_id', 'local.default_tags'],
+        `locals {\n  looked_up = jsondecode(${JSON.stringify(JSON.stringify(lookedUp))})\n  states = jsondecode(${JSON.stringify(JSON.stringify({ eks, network }))})\n}\n`,
+      )
+      const { name, endpoint, oidc_provider_arn: arn, issuer } = found['local_cluster'] as Record<string, string>
+      return [name, endpoint, arn, issuer, found['local_subnet_ids'], found['local_security_group_id']]
+    }
+    assert.deepEqual(ask(given, state, { private_subnets: ['subnet-state'] }), [
+      'given',
+      'https://given',
+      'arn:state',
+      'oidc.example/id/LOOKED',
+      ['subnet-given'],
+      'sg-looked',
+    ])
+    assert.deepEqual(ask({}, state, { private_subnets: ['subnet-state'] }), [
+      'from-state',
+      'https://from-state',
+      'arn:state',
+      'oidc.example/id/LOOKED',
+      ['subnet-state'],
+      'sg-looked',
+    ])
+    assert.deepEqual(ask({ eks_cluster_name: 'given' }, {}, {}), [
+      'given',
+      'https://looked-up',
+      'arn:partition:iam::account_id:oidc-provider/oidc.example/id/LOOKED',
+      'oidc.example/id/LOOKED',
+      ['subnet-looked'],
+      'sg-looked',
+    ])
+  })
+
   it('is the same name the catalogue gives, also when it has to be cut', (t) => {
     if (!isHere(t)) return
     for (const name of ['demo', `very-${'long-'.repeat(18)}name`]) {

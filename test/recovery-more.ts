@@ -73,7 +73,7 @@ export async function surviveFullDisk(disk: {
   mount(folder: string): void
   unmount(folder: string): void
 }): Promise<void> {
-  const world = await recoveryWorld()
+  const world = await recoveryWorld(undefined, 'sleep $((i / 2 * 3));')
   const ballast = join(world.workDir, 'ballast')
   try {
     mkdirSync(world.workDir, { recursive: true })

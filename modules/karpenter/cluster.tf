@@ -56,7 +56,7 @@ data "aws_iam_openid_connect_provider" "this" {
 }
 
 locals {
-  region  = var.region != "" ? var.region : data.aws_region.current.id
+  region  = var.region != "" ? var.region : data.aws_region.current.region
   account = data.aws_caller_identity.current.account_id
 
   default_tags = { for key, value in { project = var.project, env = var.env } : key => value if value != "" }

@@ -2,7 +2,6 @@
 
 data "aws_iam_roles" "spot" {
   count       = var.require_spot_role ? 1 : 0
-  name_regex  = "^AWSServiceRoleForEC2Spot$"
   path_prefix = "/aws-service-role/spot.amazonaws.com/"
 }
 

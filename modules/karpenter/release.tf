@@ -56,6 +56,7 @@ resource "helm_release" "crds" {
   version          = local.chart_version
   namespace        = var.namespace
   create_namespace = var.create_namespace
+  take_ownership   = var.take_ownership
 }
 
 resource "helm_release" "karpenter" {
@@ -66,6 +67,7 @@ resource "helm_release" "karpenter" {
   version          = local.chart_version
   namespace        = var.namespace
   create_namespace = var.create_namespace
+  take_ownership   = var.take_ownership
   skip_crds        = var.install_crds
   timeout          = 600
   values           = [yamlencode(local.own_values), yamlencode(var.karpenter_values), yamlencode(local.guard_values)]

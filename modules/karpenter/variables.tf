@@ -181,6 +181,12 @@ variable "install_crds" {
   default     = true
 }
 
+variable "take_ownership" {
+  description = "Adopt objects of an earlier installation by other means (kubectl apply, CRDs of the chart's crds folder) instead of refusing."
+  type        = bool
+  default     = false
+}
+
 variable "interruption_queue" {
   description = "Make the queue and the rules through which Karpenter hears of interruptions."
   type        = bool
@@ -209,6 +215,12 @@ variable "discovery_tag" {
   description = "Tag key by which Karpenter finds subnets and the security group. Clusters that share subnets need different keys."
   type        = string
   default     = "karpenter.sh/discovery"
+}
+
+variable "manage_discovery_tags" {
+  description = "Put the discovery tags on subnets and security group; false where the network's own Terraform writes them."
+  type        = bool
+  default     = true
 }
 
 variable "zonal_shift" {

@@ -4,11 +4,11 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 5.95, < 7.0"
+      version = ">= 6.0, < 7.0"
     }
     helm = {
       source  = "hashicorp/helm"
-      version = ">= 3.0, < 4.0"
+      version = ">= 3.1, < 4.0"
     }
   }
 }

@@ -8,6 +8,9 @@ import { DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
 import { recheckSeconds } from './recheck.ts'
 import { judgeTeardown } from './teardown.ts'
 
+/** How often a workload is looked at that makes progress but has no watch. */
+const POLL_SECONDS = 15
+
 export function decideDelivery(seen: DeliverySeen): Decision<DeliveryAction> {
   const { delivery, teardown } = seen
   const isHeld = hasFinalizer(delivery, DELIVERY_FINALIZER)
@@ -70,7 +73,9 @@ function decideStages(seen: DeliverySeen): Decision<DeliveryAction> {
   const decisions = judged.map(({ decision }) => decision)
   const worst = decisions.find(({ is }) => is === 'stalled') ?? decisions.find(({ is }) => is === 'waiting')
   if (!worst || worst.is === 'done') return doneFor(recheckSeconds(seen.delivery.metadata.uid))
-  return { ...worst, ...soonest(decisions) } as Decision<DeliveryAction>
+  const isChecking = judged.some(({ state }) => state === 'Checking')
+  const poll: Decision<DeliveryAction>[] = isChecking && !seen.isWatched ? [waiting('Polling', '', POLL_SECONDS)] : []
+  return { ...worst, ...soonest([...decisions, ...poll]) } as Decision<DeliveryAction>
 }
 
 /** Every stage that wants to be looked at again must be, whichever stage speaks for the whole. */

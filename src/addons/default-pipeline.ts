@@ -35,7 +35,7 @@ export function defaultPipeline(namespace: string): AddonPipeline {
           name: 'node-pool',
           needs: ['karpenter'],
           enabledBy: [KARPENTER_WISH, NODE_POOL_WISH, { key: KARPENTER_GATE, value: 'true' }],
-          nodePool: { name: 'default', amiAlias: 'al2023@latest', verify: false },
+          nodePool: { name: 'default', amiAlias: 'al2023@latest' },
           ...shared,
         },
       ],

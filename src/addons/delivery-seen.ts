@@ -33,6 +33,8 @@ export type Existing =
   | { readonly is: 'nothing' | 'ours' | 'unknown' }
   | { readonly is: 'foreign'; readonly version: string | undefined; readonly how: string }
   | { readonly is: 'newer'; readonly version: string }
+  /** Going on would do harm: two of the same, or objects that the new version cannot read. */
+  | { readonly is: 'blocked'; readonly code: string; readonly message: string; readonly hint: string }
 
 export interface StageSeen {
   readonly stage: AddonStage
@@ -67,6 +69,8 @@ export interface DeliverySeen {
   /** The delivery carries the label and the owner reference by which others find it. */
   readonly isAdopted: boolean
   readonly workload: WorkloadSight
+  /** Changes in the workload cluster wake us; otherwise it must be looked at by the clock. */
+  readonly isWatched: boolean
   readonly stages: readonly StageSeen[]
   readonly teardown: TeardownSeen | undefined
   readonly nowMs: number

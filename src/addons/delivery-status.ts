@@ -1,5 +1,5 @@
 // What an AddonDelivery reports: one entry per stage with delivered and healthy as two columns, and what is under way.
-import type { StageStatus } from '#api'
+import { RETRY_ANNOTATION, type StageStatus } from '#api'
 import { formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
@@ -12,6 +12,7 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
   if (seen.teardown) return reportTeardown(seen)
   const judged = judgeStages(seen)
   const fields = {
+    handledRetry: seen.delivery.metadata.annotations?.[RETRY_ANNOTATION],
     kubernetesVersion: seen.kubernetes,
     stages: judged.length > 0 ? judged.map((one) => toStageStatus(one, seen.nowMs)) : seen.delivery.status?.stages,
     teardown: undefined,
@@ -63,8 +64,8 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
     ...(speaks ? { reason: decision.reason, message: decision.message } : {}),
     ...(isReady && rendered.version ? { wantedVersion: rendered.version } : {}),
     ...(judged.adopted ? { adopted: judged.adopted } : {}),
-    ...(isReady ? { contentHash: rendered.hash } : {}),
-    ...(rows.length > 0 && !judged.adopted
+    ...(isReady && judged.startedAt ? { contentHash: rendered.hash } : {}),
+    ...(rows.length > 0 && seen.hasSets && !judged.adopted
       ? { delivered: { equal, ...(deliveredSince ? { since: deliveredSince } : {}), resources: rows.map((row) => ({ ...row, bindingHash: row.bindingHash })) } }
       : {}),
     healthy: { status: health, evidence: evidenceOf(judged), since: healthySince },

@@ -59,6 +59,10 @@ function verdictOf(seen: StageSeen, all: DeliverySeen, earlier: readonly StageJu
 
   const { existing } = seen
   if (existing.is === 'unknown') return pause('NotLookedYet', 'Looking for what is already installed')
+  if (existing.is === 'blocked') {
+    const { code, message, hint } = existing
+    return { state: 'Failed', decision: stalled('Blocked', message, hint, 300), failure: { code, message, hint } }
+  }
   if (existing.is === 'foreign' || existing.is === 'newer') return judgeExisting(seen, all, before)
 
   const gate: DeliveryAction[] = seen.gate && !(seen.gate.isOurs && seen.gate.isSet) ? [{ do: 'open-gate', label: seen.gate.label }] : []

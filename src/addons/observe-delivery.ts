@@ -45,6 +45,7 @@ export async function observeDelivery(world: World, observer: Observer, delivery
     isLabelled: cluster?.labels[CLUSTER_LABEL] === clusterKey.name,
     isAdopted: cluster === undefined || (delivery.metadata.labels?.[CLUSTER_NAME_LABEL] === cluster.name && (delivery.metadata.ownerReferences ?? []).some((owner) => owner.uid === cluster.uid)),
     workload: { is: 'absent' },
+    isWatched: false,
     stages: [],
     teardown: undefined,
     nowMs,
@@ -76,8 +77,7 @@ export async function observeDelivery(world: World, observer: Observer, delivery
     })
     seen = { ...seen, teardown }
   }
-  watch(observer, clusterKey, delivery, seen, workload)
-  return seen
+  return { ...seen, isWatched: watch(observer, clusterKey, delivery, seen, workload) }
 }
 
 function planOf(pipeline: Projected<AddonPipeline> | undefined): { ordered: readonly AddonPipeline['spec']['stages'][number][]; planFault: DeliverySeen['planFault'] } {
@@ -126,11 +126,14 @@ async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; 
 }
 
 /** A cluster that makes progress is watched; one that has settled is only looked at now and then. */
-function watch({ ports, watches }: Observer, cluster: { namespace: string; name: string }, delivery: Projected<AddonDelivery>, seen: DeliverySeen, workload: Workload | undefined): void {
+function watch({ ports, watches }: Observer, cluster: { namespace: string; name: string }, delivery: Projected<AddonDelivery>, seen: DeliverySeen, workload: Workload | undefined): boolean {
   const open = seen.stages.filter((one) => one.isWanted).flatMap((one) => one.parts)
   const unfinished = open.filter((part) => !part.findings?.every((finding) => finding.state === 'healthy'))
-  if (!workload || seen.workload.is !== 'open' || seen.teardown || unfinished.length === 0) return watches.release(cluster)
+  if (!workload || seen.workload.is !== 'open' || seen.teardown || unfinished.length === 0) {
+    watches.release(cluster)
+    return false
+  }
   const kinds = open.filter((part) => part.findings).flatMap(({ part }) => part.checks.map((check) => targetOf(check).kind))
   const key = { namespace: cluster.namespace, name: delivery.metadata.name }
-  if (kinds.length > 0) watches.hold(cluster, workload, kinds, () => ports.wake(key))
+  return kinds.length > 0 && watches.hold(cluster, workload, kinds, () => ports.wake(key))
 }

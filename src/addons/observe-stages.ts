@@ -9,15 +9,19 @@ import {
   CLUSTER_NAME_LABEL,
   type ClusterFacts,
   clusterResourceSetKind,
+  RETRY_ANNOTATION,
+  type StageStatus,
 } from '#api'
 import { chartTag, chartUrl, type MatrixFault } from '#catalog'
 import { type Cache, isKubeError, type Projected } from '#kube'
+import { toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import type { CarrierMemory } from './carriers.ts'
 import { chooseVersions } from './choose-versions.ts'
 import type { DeliveryPorts } from './delivery-ports.ts'
 import type { Existing, PartSeen, StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { findFlux } from './existing-flux.ts'
+import { findHarm } from './harm.ts'
 import { FLUX_NAMESPACE, GATES_ANNOTATION, STAGE_LABEL } from './names.ts'
 import { moveChecks, observeParts } from './observe-parts.ts'
 import type { Workload } from './port.ts'
@@ -85,8 +89,8 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
       ? { label: stage.gateLabel, isSet: cluster.labels[stage.gateLabel] === 'true', isOurs: opened.has(stage.gateLabel) }
       : undefined
     const stageSets = sets.filter((set) => set.metadata.labels?.[STAGE_LABEL] === stage.name)
-    const before = delivery.status?.stages?.find((one) => one.name === stage.name)
-    const existing: Existing = stage.flux ? found.existing : { is: 'nothing' }
+    const before = beforeOf(delivery, stage.name)
+    let existing: Existing = stage.flux ? found.existing : { is: 'nothing' }
     let rendered: Rendered | undefined
     let parts: readonly PartSeen[] = []
     // What is leaving is rendered too: its carriers may already be gone, and its objects must be known by name.
@@ -97,6 +101,11 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
           ? { is: 'missing', variables: [], sources: sources.missing }
           : await renderFrom(context, stage, { variables, secretVariables: sources.secret, versions, isFluxAdopted: found.existing.is === 'foreign', probe: probeFor(stages, wishes.wanted, versions.karpenter) })
       if (isWanted && rendered.is === 'ready') {
+        try {
+          existing = (await findHarm(context, stage, rendered, existing, before)) ?? existing
+        } catch (error) {
+          trouble ??= toSight(error)
+        }
         const placed = stage.flux && found.namespace !== FLUX_NAMESPACE ? moveChecks(rendered.parts, found.namespace) : rendered.parts
         const isAdopted = existing.is === 'foreign'
         try {
@@ -116,6 +125,15 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
 function probeFor(stages: readonly AddonStage[], wanted: ReadonlySet<string>, version: string): { readonly url: string; readonly tag: string } | undefined {
   const karpenter = stages.find((stage) => stage.karpenter && wanted.has(stage.name))?.karpenter
   return karpenter ? { url: karpenter.chart ?? chartUrl(), tag: chartTag(version) } : undefined
+}
+
+/** What was recorded; a person who asks for a retry starts the counting anew. */
+function beforeOf(delivery: Projected<AddonDelivery>, name: string): StageStatus | undefined {
+  const before = delivery.status?.stages?.find((one) => one.name === name)
+  const asked = delivery.metadata.annotations?.[RETRY_ANNOTATION]
+  if (!before || asked === undefined || asked === delivery.status?.handledRetry) return before
+  const { attempts: _attempts, failedAt, ...rest } = before
+  return failedAt === undefined ? rest : { ...rest, failedAt: toTimestamp(0) }
 }
 
 export function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<CAPTControlPlane> | undefined {

@@ -75,7 +75,7 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
     return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
   }
   const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : timeoutMs
-  return running(seen, waiting('TearingDown', message, Math.min(30, Math.max(1, Math.ceil((limit - waitedMs) / 1000)))), message)
+  return running(seen, waiting('TearingDown', message, Math.min(3, Math.max(0.1, (limit - waitedMs) / 1000))), message)
 }
 
 const isAboutNodes = ({ type }: { readonly type: string }) => type.startsWith('node-')
@@ -118,7 +118,7 @@ function next(seen: TeardownSeen, ending: Ending, nowMs: number): TeardownJudgem
   const after = { ...seen, ended, leftovers }
   if (ending.all) return over(after, ended, describeEnd(after))
   const status = statusOf({ ...after, current: undefined })
-  return { decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 1), status, isOver: false, summary: ending.message }
+  return { decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 0.1), status, isOver: false, summary: ending.message }
 }
 
 function running(seen: TeardownSeen, decision: Decision<TeardownAction>, summary: string): TeardownJudgement {

@@ -126,11 +126,17 @@ describe('what follows a deletion', () => {
   it('a definition takes its objects along, and its kind is served no more', async () => {
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com'
     await api.call('POST', WIDGETS, widget('last', { size: 1 }, { finalizers: ['example.com/hold'] }))
+    const watch = await api.watch(`${WIDGETS}?watch=1`)
     await api.call('DELETE', path)
     await settle()
     assert.equal(await codeOf(path), 200)
+    const late = await api.call('POST', WIDGETS, widget('late'))
+    assert.deepEqual([late.code, late.body['reason']], [405, 'MethodNotAllowed'])
     await api.call('PATCH', `${WIDGETS}/last`, { metadata: { finalizers: null } }, { type: MERGE })
     await becomes(path, 404)
     assert.equal(await codeOf(WIDGETS), 404)
+    await watch.ended
+    const last = watch.events.at(-1)
+    assert.deepEqual([last?.type, last?.object['metadata']?.['name']], ['DELETED', 'last'])
   })
 })

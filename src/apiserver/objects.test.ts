@@ -239,6 +239,20 @@ describe('objects over HTTP', () => {
     })
   })
 
+  it('are bound to a node once, and evicted', async () => {
+    const path = '/api/v1/namespaces/default/pods'
+    await api.call('POST', path, { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'x' }] } })
+    const bind = () => api.call('POST', `${path}/p/binding`, { target: { kind: 'Node', name: 'n1' } })
+    assert.equal((await bind()).code, 201)
+    const { body } = await api.call('GET', `${path}/p`)
+    assert.equal(body['spec']?.['nodeName'], 'n1')
+    assert.partialDeepStrictEqual(items(body['status']?.['conditions'])[0], { type: 'PodScheduled', status: 'True' })
+    refused(await bind(), 409, 'Conflict', /already assigned to node "n1"/)
+    assert.equal((await api.call('POST', `${path}/p/eviction`, { metadata: { name: 'p' } })).code, 201)
+    assert.equal((await api.call('GET', `${path}/p`)).code, 404)
+    refused(await api.call('POST', `${path}/p/eviction`, {}), 404, 'NotFound', /pods "p" not found/)
+  })
+
   it('are applied by several owners, who keep what they named and lose what they dropped', async () => {
     const apply = (manager: string, spec: object, force = false) =>
       api.call('PATCH', `${WIDGETS}/shared?fieldManager=${manager}&force=${force}`, widget('shared', spec), {

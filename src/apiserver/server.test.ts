@@ -216,6 +216,7 @@ describe('definitions', () => {
         [{ ...widgetCrd(), metadata: { name: 'wrong.example.com' } }, /must be spec.names.plural/],
         [widgetCrd({}, { storage: false }), /exactly one version marked as storage/],
         [widgetCrd({}, { schema: {} }), /schemas are required/],
+        [widgetCrd({}, { additionalPrinterColumns: [{ name: 'X', type: 'string', jsonPath: '.a[' }] }), /JSONPath/],
         [widgetCrd({ scope: 'Somewhere' }), /Unsupported value: "Somewhere"/],
         [
           widgetCrd({}, { schema: { openAPIV3Schema: { type: 'object', properties: { a: {} } } } }),

@@ -24,7 +24,7 @@ export interface ApiServerOptions {
   readonly crds?: readonly object[]
   /** In-process conversion between served versions, by `group/Kind`. */
   readonly converters?: Converters
-  readonly onRequest?: (request: { method: string; path: string; code: number }) => void
+  readonly onRequest?: (request: { method: string; path: string; query: string; code: number }) => void
   readonly history?: HistoryLimits
   /** For tests of a full disk. */
   readonly maxPages?: number
@@ -109,6 +109,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     })
     server = createServer({ key: leaf.key, cert: leaf.certificate, minVersion: 'TLSv1.2' }, listener)
     server.requestTimeout = 60_000
+    // A watcher that vanished without a word is noticed by its socket.
+    server.on('secureConnection', (socket) => socket.setKeepAlive(true, 30_000))
     server.keepAliveTimeout = 120_000
     await listen(server, host, port)
 

@@ -155,10 +155,6 @@ export function internalError(why: string, cause?: unknown): StatusError {
   return new StatusError(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] }, cause)
 }
 
-export function serviceUnavailable(message: string): StatusError {
-  return new StatusError(503, 'ServiceUnavailable', message)
-}
-
 /** The resource version asked for lies in the future: the client should ask again in a moment. */
 export function tooLargeVersion(asked: number, current: number): StatusError {
   const message = `Timeout: Too large resource version: ${asked}, current: ${current}`

@@ -152,6 +152,25 @@ describe('lists and watches', () => {
     assert.equal(watch.events.filter((event) => event.type === 'BOOKMARK').length, 2)
   })
 
+  it('forget events an hour after they were last seen', async () => {
+    const path = '/api/v1/namespaces/default/events'
+    const event = (name: string, over: object) => ({
+      metadata: { name },
+      involvedObject: { kind: 'ConfigMap', name: 'x', namespace: 'default' },
+      reason: 'R',
+      type: 'Normal',
+      ...over,
+    })
+    await api.call('POST', path, event('old', {}))
+    const soon = new Date(clock.now() + 30 * 60_000).toISOString()
+    await api.call('POST', path, event('repeated', { lastTimestamp: soon }))
+    await clock.advance(70 * 60_000)
+    const names = async () => items((await api.call('GET', path)).body).map((item) => item['metadata']?.['name'])
+    assert.deepEqual(await names(), ['repeated'])
+    await clock.advance(60 * 60_000)
+    assert.deepEqual(await names(), [])
+  })
+
   it('tell of objects that enter and leave the selection', async () => {
     const path = await inNamespace('selected')
     const watch = await api.watch(`${path}?watch=1&labelSelector=team%3Da`)

@@ -48,11 +48,11 @@ export function packBundle(folder: string, workspace: Workspace, tool: string, l
   let raw = 0
   for (const path of filesBelow(folder)) {
     if (leftOut.has(path) || LEFT_OUT.some((pattern) => pattern.test(path))) continue
-    const data = readFileSync(join(folder, path))
-    raw += data.length
-    // Compressed text rarely shrinks more than tenfold: beyond this there is no need to try.
+    const { size, mode } = statSync(join(folder, path))
+    raw += size
+    // Compressed text rarely shrinks more than tenfold: beyond this there is no need to read and try.
     if (raw > MAX_BUNDLE_BYTES * 16) throw tooLarge(raw)
-    files.push({ path, mode: statSync(join(folder, path)).mode & 0o777, data: data.toString('base64') })
+    files.push({ path, mode: mode & 0o777, data: readFileSync(join(folder, path)).toString('base64') })
   }
   const packed = gzipSync(JSON.stringify({ version: 1, workspace, tool, files }))
   if (packed.length > MAX_BUNDLE_BYTES) throw tooLarge(packed.length)

@@ -20,6 +20,8 @@ export interface StartRequest {
   readonly timeoutSeconds: number
   /** Value of the retry annotation; a new one starts the count of attempts again. */
   readonly retryToken?: string
+  /** The last run that the decision was made upon; when there is a newer one, nothing is started. */
+  readonly basedOn?: { readonly runId: string | undefined }
 }
 
 /**

@@ -113,9 +113,6 @@ describe('the store of an informer', () => {
     assert.equal(store.get({ namespace: 'default', name: 'a' }), undefined, 'an answer from before is not believed')
     store.observe('ADDED', object('a', 3))
     assert.equal(store.get({ namespace: 'default', name: 'a' })?.metadata.resourceVersion, '3')
-    store.observe('DELETED', object('a', 4))
-    store.written(object('a', 5))
-    assert.equal(store.get({ namespace: 'default', name: 'a' })?.metadata.resourceVersion, '5')
   })
 
   it('says when a server tells an older story, and believes its list', () => {

@@ -37,8 +37,8 @@ export interface Listing {
 export function createStore(emit: Emit): Store {
   const items = new Map<string, Item>()
   const indexes = new Map<string, Index>()
-  // Uids whose deletion was seen, and its version where the watch told it: older news about one is not believed. Newer
-  // news is: under a selector the watch also says DELETED of an object that merely left the selection.
+  // Uids whose deletion was seen, and its version where the watch told it. An answer about one is old news; so is an
+  // event, unless it is newer: under a selector the watch also says DELETED of an object that merely left the selection.
   const tombstones = new Map<string, string | undefined>()
   // Keys written and uids deleted while a list is under way: the list may be older than they are.
   let duringList: { readonly written: Set<string>; readonly gone: Set<string> } | undefined
@@ -119,10 +119,10 @@ export function createStore(emit: Emit): Store {
     },
     bookmark: moveTo,
     written(object) {
-      const { resourceVersion } = object.metadata
+      const { uid = '', resourceVersion } = object.metadata
       const text = keyText(keyOf(object))
       const current = items.get(text)
-      if (isBuried(object) || !isNewer(resourceVersion, progress)) return
+      if (tombstones.has(uid) || !isNewer(resourceVersion, progress)) return
       if (current && !isNewer(resourceVersion, current.metadata.resourceVersion)) return
       duringList?.written.add(text)
       put(text, object)

@@ -118,6 +118,10 @@ export async function until(
   }
 }
 
+/** Names that requests come under, so that the audit log tells who did what. All of them may do everything. */
+export const LAB_USERS = ['admin', 'core', 'capt', 'capt-2', 'actors'] as const
+export type LabUser = (typeof LAB_USERS)[number]
+
 export interface Kube {
   readonly folder: string
   readonly url: string
@@ -129,9 +133,17 @@ export interface Kube {
   readonly authority: ReturnType<typeof createAuthority>
   readonly apiserver: Daemon
   readonly auditLog: string | undefined
+  /** Path of a kubeconfig under another name. */
+  kubeconfigOf(user: LabUser): string
+  tokenOf(user: LabUser): string
   /** kubectl with this server's kubeconfig; stdout. */
   kubectl(args: readonly string[], input?: string): string
   restartApiserver(): Promise<void>
+  /** An outage: nobody answers until `startApiserver`. */
+  stopApiserver(): Promise<void>
+  startApiserver(): Promise<void>
+  /** Forgets the history of etcd, so that no watch can go on from a version seen before. */
+  compact(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -167,26 +179,31 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     ips: ['127.0.0.1', '10.96.0.1'],
     days: 2,
   })
-  const token = randomBytes(16).toString('hex')
+  const secrets = Object.fromEntries(LAB_USERS.map((user) => [user, randomBytes(16).toString('hex')]))
+  const tokenOf = (user: LabUser): string => secrets[user]!
+  const token = tokenOf('admin')
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const ca = file('ca.crt', authority.certificate)
   const saKey = file('sa.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
-  const tokens = file('tokens.csv', `${token},admin,admin,system:masters\n`)
+  const tokens = file(
+    'tokens.csv',
+    LAB_USERS.map((user) => `${tokenOf(user)},${user},${user},system:masters\n`).join(''),
+  )
   const url = `https://127.0.0.1:${port}`
-  const kubeconfigText = JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: 'real',
-        cluster: { server: url, 'certificate-authority-data': Buffer.from(authority.certificate).toString('base64') },
-      },
-    ],
-    users: [{ name: 'admin', user: { token } }],
-    contexts: [{ name: 'real', context: { cluster: 'real', user: 'admin' } }],
-    'current-context': 'real',
-  })
+  const cluster = { server: url, 'certificate-authority-data': Buffer.from(authority.certificate).toString('base64') }
+  const kubeconfigTextOf = (user: LabUser): string =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'real', cluster }],
+      users: [{ name: user, user: { token: tokenOf(user) } }],
+      contexts: [{ name: 'real', context: { cluster: 'real', user } }],
+      'current-context': 'real',
+    })
+  const kubeconfigText = kubeconfigTextOf('admin')
   const kubeconfig = file('kubeconfig', kubeconfigText)
+  const kubeconfigOf = (user: LabUser): string =>
+    user === 'admin' ? kubeconfig : file(`${user}.kubeconfig`, kubeconfigTextOf(user))
 
   const etcd = startDaemon('etcd', folder, binary('etcd'), [
     '--name=default',
@@ -278,10 +295,25 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       return apiserver
     },
     auditLog,
+    kubeconfigOf,
+    tokenOf,
     kubectl: (args, input) => kubectl(kubeconfig, args, input),
     async restartApiserver() {
       await apiserver.stop()
       apiserver = await startApiserver()
+    },
+    stopApiserver: () => apiserver.stop(),
+    async startApiserver() {
+      apiserver = await startApiserver()
+    },
+    async compact() {
+      const ask = (path: string, body: object) =>
+        fetch(`http://127.0.0.1:${etcdPort}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) })
+      const answer = (await (await ask('kv/range', { key: 'AA==', limit: 1 })).json()) as {
+        header: { revision: string }
+      }
+      const done = await ask('kv/compaction', { revision: answer.header.revision, physical: true })
+      if (!done.ok) throw new Error(`etcd refused to compact: ${await done.text()}`)
     },
     async stop() {
       for (const daemon of daemons) await daemon.stop()
@@ -410,7 +442,7 @@ export async function startCapi(kube: Kube, version: CapiVersion, options: CapiO
       '--insecure-diagnostics=true',
       '--feature-gates=ClusterTopology=true,MachinePool=true',
     ],
-    { env: { KUBECONFIG: kube.kubeconfig, POD_NAMESPACE: 'capi-system' } },
+    { env: { KUBECONFIG: kube.kubeconfigOf('core'), POD_NAMESPACE: 'capi-system' } },
   )
   await until(
     'core Cluster API is ready',

@@ -1,17 +1,19 @@
-// A management cluster with core Cluster API and the built capt manager, and a second API server as workload cluster whose
+// A management cluster with core Cluster API and the built capt manager, and further API servers as workload clusters whose
 // controllers are played by the simulation actors, through the real API.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ALL_KINDS, type Key, toCustomResourceDefinition } from '#api'
-import { connect, createEvents, fixedCredentials } from '#kube'
+import { ALL_KINDS, type ClusterApiVersion, type Key, toCustomResourceDefinition } from '#api'
+import { connect, createEvents } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type Actors, simulatedLedger, startActors } from '#simulation'
+import { type Api, accessOf, kindsOf, openApi } from './api.ts'
 import {
   type Capi,
   type CapiVersion,
   type Daemon,
   type Kube,
+  type LabUser,
   startCapi,
   startDaemon,
   startKube,
@@ -20,71 +22,151 @@ import {
 } from './lab.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
+export const HOME_NAMESPACE = 'capt-system'
 
 export interface ManagerProcess extends Daemon {
   readonly workDir: string
+}
+
+export interface ManagerWish {
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Resolve as soon as it runs, before its controllers have started (a candidate for the lease never starts them). */
+  readonly early?: boolean
+  /** Runs of Terraform live here; its own folder otherwise. */
+  readonly workDir?: string
+}
+
+/** The program as it was built when the test began: a build meanwhile does not change it under a running manager. */
+function programIn(folder: string): string {
+  const copy = join(folder, 'program')
+  const built = process.env['CAPT_REAL_PROGRAM'] ?? join(ROOT, 'dist', 'program')
+  if (!existsSync(copy)) cpSync(built, copy, { recursive: true })
+  return join(copy, 'capt.mjs')
 }
 
 export async function startManagerProcess(
   kubeconfig: string,
   folder: string,
   args: readonly string[] = [],
+  environment: Readonly<Record<string, string>> = {},
+  wish: Omit<ManagerWish, 'args' | 'env'> = {},
 ): Promise<ManagerProcess> {
-  const workDir = mkdtempSync(join(folder, 'runs-'))
-  const program = join(ROOT, 'dist', 'program', 'capt.mjs')
+  const workDir = wish.workDir ?? mkdtempSync(join(folder, 'runs-'))
+  mkdirSync(workDir, { recursive: true })
   const flags = ['--max-old-space-size=72', '--max-semi-space-size=1']
   const fixed = ['manager', '--kubeconfig', kubeconfig, '--work-dir', workDir, '--health-probe-bind-address', '0']
-  const env = { MALLOC_ARENA_MAX: '1' }
+  const env = { MALLOC_ARENA_MAX: '1', ...environment }
   const name = `capt-${Math.random().toString(36).slice(2, 8)}`
-  const daemon = startDaemon(name, folder, process.execPath, [...flags, program, ...fixed, ...args], { env })
-  await until('capt manager works', () => readFileSync(daemon.log, 'utf8').includes('Started controllers'), 60, daemon)
+  const daemon = startDaemon(name, folder, process.execPath, [...flags, programIn(folder), ...fixed, ...args], { env })
+  const says = (text: string) => readFileSync(daemon.log, 'utf8').includes(text)
+  if (!wish.early) await until('capt manager works', () => says('Started controllers'), 60, daemon)
   return { ...daemon, workDir }
 }
 
 export interface World {
+  readonly version: CapiVersion
+  readonly folder: string
   readonly management: Kube
   readonly workload: Kube
+  readonly workloads: readonly Kube[]
   readonly capi: Capi
   readonly manager: ManagerProcess
+  /** The management cluster, read and written in this process. */
+  readonly api: Api
+  readonly kinds: ReturnType<typeof kindsOf>
   /** Lets simulation templates find the workload cluster, and plays its controllers. */
-  play(cluster: Key): Promise<void>
+  play(cluster: Key, workload?: Kube): Promise<Playing>
+  /** Stops the manager and starts another. */
+  restartManager(wish?: ManagerWish): Promise<ManagerProcess>
   stop(): Promise<void>
 }
 
-export async function startWorld(version: CapiVersion): Promise<World> {
+export interface Playing {
+  readonly actors: Actors
+  /** Closes the connections, after the actors have stopped. */
+  close(): Promise<void>
+  /** Both, in order. */
+  stop(): Promise<void>
+}
+
+export interface WorldOptions {
+  readonly workloads?: number
+  readonly audit?: boolean
+  readonly manager?: ManagerWish | false
+  readonly core?: boolean
+}
+
+export const contractOf = (version: CapiVersion): ClusterApiVersion =>
+  version.startsWith('v1.10.') ? 'v1beta1' : 'v1beta2'
+
+export async function startWorld(version: CapiVersion, options: WorldOptions = {}): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'capt-real-world-'))
-  const management = await startKube({ name: 'management' })
-  const workload = await startKube({ name: 'workload' })
-  const capi = await startCapi(management, version)
-  installCrds(management)
-  const manager = await startManagerProcess(management.kubeconfig, folder)
-  const actors: { actors: Actors; close(): Promise<void> }[] = []
-  return {
-    management,
-    workload,
-    capi,
-    manager,
-    async play(cluster) {
-      management.kubectl(['apply', '-f', '-'], JSON.stringify(workloadSecret(cluster, workload)))
-      actors.push(await startPlaying(cluster, management, workload))
-    },
-    async stop() {
-      for (const one of actors) {
-        await one.actors.stop()
-        await one.close()
-      }
-      await manager.stop()
-      await capi.stop()
-      await workload.stop()
-      await management.stop()
-      if (!process.env['CAPT_REAL_KEEP']) rmSync(folder, { recursive: true, force: true })
-    },
+  const audit = options.audit ?? false
+  const undo: (() => Promise<unknown> | unknown)[] = [
+    () => process.env['CAPT_REAL_KEEP'] || rmSync(folder, { recursive: true, force: true }),
+  ]
+  const stop = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step()
+  }
+  try {
+    const management = await startKube({ name: 'management', audit })
+    undo.push(() => management.stop())
+    const workloads: Kube[] = []
+    for (let i = 0; i < (options.workloads ?? 1); i++) {
+      const workload = await startKube({ name: `workload-${i + 1}`, audit })
+      undo.push(() => workload.stop())
+      workloads.push(workload)
+    }
+    const capi = await startCapi(management, version)
+    undo.push(() => capi.stop())
+    installCrds(management)
+    const api = openApi(management)
+    undo.push(() => api.close())
+    const start = ({ args, env, ...rest }: ManagerWish = {}) =>
+      startManagerProcess(management.kubeconfigOf('capt'), folder, args, env, rest)
+    const none = { name: 'none', pid: -1, log: '', workDir: '', stop: async () => undefined }
+    let manager: ManagerProcess = options.manager === false ? none : await start(options.manager)
+    undo.push(() => manager.stop())
+    return {
+      version,
+      folder,
+      management,
+      get workload() {
+        return workloads[0]!
+      },
+      workloads,
+      capi,
+      get manager() {
+        return manager
+      },
+      api,
+      kinds: kindsOf(contractOf(version)),
+      async play(cluster, workload = workloads[0]!) {
+        management.kubectl(['apply', '-f', '-'], JSON.stringify(workloadSecret(cluster, workload)))
+        const playing = await startPlaying(cluster, management, workload)
+        undo.push(() => playing.stop())
+        return playing
+      },
+      async restartManager(wish = options.manager === false ? {} : options.manager) {
+        await manager.stop()
+        manager = await start(wish)
+        return manager
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
   }
 }
 
+/** What an installation brings: the kinds, and the namespace the manager lives in. */
 export function installCrds(kube: Kube): void {
-  const crds = ALL_KINDS.map((kind) => JSON.stringify(toCustomResourceDefinition(kind))).join('\n---\n')
-  kube.kubectl(['apply', '--server-side', '-f', '-'], crds)
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: HOME_NAMESPACE } }
+  const crds = ALL_KINDS.map(toCustomResourceDefinition)
+  const text = [namespace, ...crds].map((object) => JSON.stringify(object)).join('\n---\n')
+  kube.kubectl(['apply', '--server-side', '-f', '-'], text)
   kube.kubectl([
     'wait',
     '--for=condition=Established',
@@ -100,28 +182,23 @@ export function workloadSecret({ namespace, name }: Key, workload: Kube): object
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { namespace, name: `${name}-simulated-workload`, labels: { 'clusterctl.cluster.x-k8s.io/move': '' } },
-    stringData: { endpoint: workload.url, ca: workload.caPem, token: workload.token },
+    stringData: { endpoint: workload.url, ca: workload.caPem, token: workload.tokenOf('capt') },
   }
 }
 
-async function startPlaying(cluster: Key, management: Kube, workload: Kube) {
-  const access = (kube: Kube) => ({
-    server: kube.url,
-    ca: kube.caPem,
-    namespace: 'default',
-    credentials: fixedCredentials({ token: kube.token }),
-    origin: 'the lab',
-  })
-  const home = connect(access(management))
-  const main = connect(access(workload))
-  const others = [home, main]
-  const actors = await startActors({
+/** The actors of one workload cluster, with their own name in the audit log. */
+export async function startPlaying(cluster: Key, management: Kube, workload: Kube): Promise<Playing> {
+  const user: LabUser = 'actors'
+  const home = connect(accessOf(management, user))
+  const main = connect(accessOf(workload, user))
+  const connections = [home, main]
+  const actors: Actors = await startActors({
     connection: {
       objects: main.objects,
       events: createEvents(main.objects, { controller: 'capt.appthrust.com/simulation', instance: 'lab' }),
       informers() {
-        const connection = connect(access(workload))
-        others.push(connection)
+        const connection = connect(accessOf(workload, user))
+        connections.push(connection)
         return connection.informers
       },
     },
@@ -129,11 +206,14 @@ async function startPlaying(cluster: Key, management: Kube, workload: Kube) {
     clock: systemClock,
     log: silentLog,
   })
+  const close = async (): Promise<void> => {
+    for (const connection of connections.splice(0)) await connection.close()
+  }
+  let ended: Promise<void> | undefined
   return {
     actors,
-    async close() {
-      for (const connection of others) await connection.close()
-    },
+    close,
+    stop: () => (ended ??= actors.stop().then(close)),
   }
 }
 
@@ -141,7 +221,7 @@ async function startPlaying(cluster: Key, management: Kube, workload: Kube) {
 export async function eventually(
   world: Pick<World, 'manager' | 'capi'>,
   what: string,
-  check: () => boolean,
+  check: () => boolean | Promise<boolean>,
   seconds = 90,
 ): Promise<void> {
   try {

@@ -138,6 +138,7 @@ export const AddonDelivery = defineKind({
     { required: ['clusterName', 'pipelineRef'] },
   ),
   status: s.object({
+    handledRetry: s.string({ about: 'The last request for a retry that was answered.' }),
     kubernetesVersion: s.string({ about: 'Kubernetes version that the versions were chosen for.' }),
     stages: s.list(stageStatus, { about: 'One entry per stage, in order.', listType: 'map', mapKeys: ['name'] }),
     teardown: s.object(

@@ -142,7 +142,6 @@ const nodePool = s.object(
     cpuLimit: s.intOrString({ about: 'Most CPUs that the pool may have, 1000 when left out.' }),
     nodePool: s.freeObject({ about: 'Merged over the spec of the NodePool.' }),
     nodeClass: s.freeObject({ about: 'Merged over the spec of the EC2NodeClass.' }),
-    verify: s.boolean({ default: false, about: 'Prove the pool with a probe pod that needs a new node.' }),
   },
   { about: 'Deliver one NodePool and its EC2NodeClass.' },
 )

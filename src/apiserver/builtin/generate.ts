@@ -52,7 +52,15 @@ const [swaggerPath, ...protoFolders] = process.argv.slice(2)
 if (swaggerPath === undefined) throw new Error('usage: generate.ts SWAGGER_JSON PROTO_FOLDER...')
 const swagger = JSON.parse(readFileSync(swaggerPath, 'utf8')) as { definitions: Record<string, Property> }
 const messages = new Map<string, Map<string, { number: number; type: string; repeated: boolean }>>()
-for (const folder of protoFolders) for (const file of protosBelow(folder)) readProto(readFileSync(file, 'utf8'))
+/** `scope.Message` to the names of its fields that may be absent, in lower case. */
+const pointers = new Map<string, Set<string>>()
+for (const folder of protoFolders) {
+  for (const file of protosBelow(folder)) {
+    const source = readFileSync(file, 'utf8')
+    readProto(source)
+    readPointers(scopeOf(source), readFileSync(file.replace(/proto$/, 'pb.go'), 'utf8'))
+  }
+}
 
 const types: Record<string, { f: Record<string, string>; r?: readonly string[]; a?: 1 }> = {}
 for (const [group, kinds] of Object.entries(ROOTS)) {
@@ -73,7 +81,10 @@ function define(name: string, parent?: Property): string {
   for (const [field, property] of Object.entries(definition?.properties ?? {})) {
     if ((field === 'apiVersion' || field === 'kind') && !wire?.has(field)) continue
     if (definition === parent && !wire?.has(field)) continue
-    entry.f[field] = `${wire?.get(field)?.number ?? 0} ${codeOf(property)}`
+    const code = codeOf(property)
+    const isPointer = pointers.get(name.slice('io.k8s.'.length))?.has(field.toLowerCase())
+    entry.f[field] =
+      `${wire?.get(field)?.number ?? 0} ${isPointer && /^[silb]$/.test(code) ? code.toUpperCase() : code}`
   }
   // Fields that are a message on the wire and part of their parent in JSON.
   for (const [field, { number, type }] of wire ?? []) {
@@ -131,11 +142,23 @@ function protosBelow(folder: string): string[] {
   })
 }
 
-function readProto(source: string): void {
-  const scope = /^package (\S+);/m
+function scopeOf(source: string): string {
+  return /^package (\S+);/m
     .exec(source)![1]!
     .replace(/^k8s\.io\./, '')
     .replaceAll('_', '-')
+}
+
+/** The encoder asks `!= nil` exactly for the fields that are pointers. */
+function readPointers(scope: string, source: string): void {
+  for (const match of source.matchAll(/^func \(m \*(\w+)\) MarshalToSizedBuffer[\s\S]*?^\}/gm)) {
+    const fields = [...match[0].matchAll(/if m\.(\w+) != nil \{/g)].map((found) => found[1]!.toLowerCase())
+    pointers.set(`${scope}.${match[1]}`, new Set(fields))
+  }
+}
+
+function readProto(source: string): void {
+  const scope = scopeOf(source)
   let fields: Map<string, { number: number; type: string; repeated: boolean }> | undefined
   for (const line of source.split('\n')) {
     const message = /^message (\w+) \{/.exec(line)

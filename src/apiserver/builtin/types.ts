@@ -1,7 +1,7 @@
 // Reads types.generated.json into schemas. A type that several kinds use is one shared node, and a type may contain
 // itself: whoever walks these schemas follows a value, never the schema alone.
 //
-// Letters: s string, i int32, l int64, n number, b boolean, y base64, t time, u time with microseconds, q quantity,
+// Letters (a capital one may be absent, the others are zero instead): s string, i int32, l int64, n number, b boolean, y base64, t time, u time with microseconds, q quantity,
 // x integer or string, * anything. `#T` is a type, `%T` one that is replaced whole, `{}X` a map, `{a}X` one replaced
 // whole, `[…]X` a list: m:KEYS by key, s a set, a replaced whole; p:KEY merges in strategic patches, r keeps its keys.
 import type { JsonSchema } from '#api'
@@ -84,7 +84,7 @@ export function wireFields(name: string): Readonly<Record<string, string>> | und
 }
 
 function readCode(code: string): TypeSchema {
-  const scalar = SCALARS[code]
+  const scalar = SCALARS[code] ?? SCALARS[code.toLowerCase()]
   if (scalar) return scalar
   if (code.startsWith('#') || code.startsWith('%')) return typeSchema(code.slice(1))
   const close = code.indexOf(code.startsWith('[') ? ']' : '}')

@@ -5,12 +5,11 @@ import type { ApiObject } from '../object.ts'
 import type { Change, Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
 import { cleanDefinition } from './definition.ts'
+import { forgetOldEvents } from './events.ts'
 import { collectDependent, orphanDependents, releaseOwner } from './garbage.ts'
 import { emptyNamespace } from './namespace.ts'
 
 export interface Collector {
-  /** Resolves when nothing is left to do. */
-  settled(): Promise<void>
   stop(): void
 }
 
@@ -22,13 +21,13 @@ interface Chore {
 }
 
 const PAUSE_EVERY = 20
+const FORGET_EVERY_MS = 5 * 60_000
 const CRD_GROUP = 'apiextensions.k8s.io'
 
 export function createCollector(world: World, log: (message: string, error: unknown) => void): Collector {
   const queue = new Map<string, Chore>()
   let running = false
   let open = true
-  let waiting: (() => void)[] = []
 
   const add = (chore: Chore) => {
     queue.set(JSON.stringify(chore), chore)
@@ -50,19 +49,29 @@ export function createCollector(world: World, log: (message: string, error: unkn
     }
     if (open && queue.size > 0) return void setImmediate(run)
     running = false
-    for (const resolve of waiting) resolve()
-    waiting = []
   }
 
   const unsubscribe = world.store.subscribe((change) => {
     for (const chore of choresFor(change)) add(chore)
   })
   for (const chore of leftovers(world)) add(chore)
+  const forget = () => {
+    try {
+      forgetOldEvents(world)
+    } catch (error) {
+      log(`Old events could not be removed: ${messageOf(error)}`, error)
+    }
+    return world.clock.after(FORGET_EVERY_MS, again)
+  }
+  const again = () => {
+    if (open) timer = forget()
+  }
+  let timer = world.clock.after(FORGET_EVERY_MS, again)
 
   return {
-    settled: () => new Promise((resolve) => (running ? waiting.push(resolve) : resolve())),
     stop() {
       open = false
+      timer.cancel()
       unsubscribe()
     },
   }

@@ -60,7 +60,9 @@ function stateOf(world: World, dependent: ApiObject, ref: OwnerReference): 'aliv
   const [group, kind] = [ref.apiVersion.includes('/') ? ref.apiVersion.split('/')[0]! : '', ref.kind]
   const type = world.registry.byKind(group, kind)
   if (!type) return 'unknown'
-  const namespace = type.namespaced ? (dependent.metadata.namespace ?? '') : ''
+  // Something without a namespace cannot belong to something in one: such a reference is never resolved.
+  if (type.namespaced && dependent.metadata.namespace === undefined) return 'unknown'
+  const namespace = type.namespaced ? dependent.metadata.namespace! : ''
   const owner = world.store.read(type.collection, namespace, ref.name)
   if (!owner || owner.metadata.uid !== ref.uid) return 'gone'
   return isForeground(owner) ? 'waiting' : 'alive'

@@ -37,7 +37,14 @@ export function duplicateFields(text: string): readonly string[] {
 }
 
 function endOfString(text: string, start: number): number {
-  let i = start + 1
-  while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1
-  return i
+  let end = text.indexOf('"', start + 1)
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
+  return end
+}
+
+/** A quote is part of the text when an odd number of backslashes stands before it. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at
+  while (text[before - 1] === '\\') before -= 1
+  return (at - before) % 2 === 1
 }

@@ -12,7 +12,8 @@ export interface ListenerOptions {
   /** The realm whose path is the longest beginning of this one. */
   realmFor(path: string): RealmState | undefined
   isReady(): boolean
-  onRequest?: (request: { method: string; path: string; code: number }) => void
+  /** A watch is told when it ends. */
+  onRequest?: (request: { method: string; path: string; query: string; code: number }) => void
   log(message: string, error: unknown): void
 }
 
@@ -26,7 +27,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
   const url = parseUrl(request.url ?? '/')
   const warnings: string[] = []
   const method = request.method ?? 'GET'
-  response.on('finish', () => options.onRequest?.({ method, path: url.pathname, code: response.statusCode }))
+  const { pathname: path, search: query } = url
+  response.on('finish', () => options.onRequest?.({ method, path, query, code: response.statusCode }))
   const form = negotiate(request.headers.accept)
   try {
     const realm = options.realmFor(url.pathname)
@@ -47,6 +49,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
     const answer = await dispatch(exchange)
     if (answer) sendAnswer(response, answer, warnings, form.is === 'yaml')
   } catch (error) {
+    // The client left in the middle of its own request: there is nobody to answer.
+    if (request.destroyed && !request.complete) return
     const { status } = toStatusError(error, options.log)
     if (response.headersSent) return void response.destroy()
     const wait = status.details?.retryAfterSeconds

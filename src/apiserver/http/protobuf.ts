@@ -99,8 +99,9 @@ function decodeMessage(bytes: Buffer, type: string): Record<string, unknown> {
     if (field.name.startsWith('^')) Object.assign(out, decodeMessage(bytesOf(values), field.code.slice(1)))
     else {
       const value = decodeValues(values, field.code)
-      // Go writes every plain string, also an empty one that JSON would leave out.
-      if (value !== undefined && value !== '') out[field.name] = value
+      // Go writes every plain field, also a zero that JSON would leave out.
+      const isZero = /^[silb]$/.test(field.code) && (value === '' || value === 0 || value === false)
+      if (value !== undefined && !isZero) out[field.name] = value
     }
   }
   return out
@@ -125,9 +126,9 @@ function decodeValues(values: readonly Wire[], code: string): unknown {
 
 function decodeValue(value: Wire, code: string): unknown {
   if (typeof value === 'bigint') {
-    return code === 'b' ? value !== 0n : Number(BigInt.asIntN(64, value))
+    return code.toLowerCase() === 'b' ? value !== 0n : Number(BigInt.asIntN(64, value))
   }
-  if (code === 's') return value.toString('utf8')
+  if (code === 's' || code === 'S') return value.toString('utf8')
   if (code === 'y') return value.toString('base64')
   if (code === 'n') return value.readDoubleLE(0)
   if (code.startsWith('#') || code.startsWith('%')) return decodeMessage(value, code.slice(1))

@@ -9,6 +9,7 @@ import { select } from '../read/selection.ts'
 import { invalidOptions, methodNotAllowed, notFound, notServed, requiredFault, type Status } from '../status.ts'
 import { create } from '../write/create.ts'
 import { remove } from '../write/delete.ts'
+import { bindPod, evictPod } from '../write/pods.ts'
 import { readScale, writeScale } from '../write/scale.ts'
 import { readServed, replace } from '../write/update.ts'
 import { type Answer, ok } from './answer.ts'
@@ -66,6 +67,13 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
     if (method === 'PATCH')
       return ok(writeScale(request, name, { patch: value, mediaType: mediaTypeOf(exchange.request) }))
     throw methodNotAllowed()
+  }
+  if (method === 'POST' && served.type.subresources?.includes(`${subresource}`)) {
+    const request = writeRequest(exchange, { ...target, subresource: undefined }, served)
+    const { value } = await bodyOf(exchange)
+    if (subresource === 'eviction') evictPod(request, name, value)
+    if (subresource === 'binding') bindPod(request, name, value)
+    return { code: 201, value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } }
   }
   if (subresource === 'finalize' && served.type.subresources?.includes('finalize') && method === 'PUT') {
     return replaceObject(exchange, target, served)

@@ -1,6 +1,6 @@
 // A watch over HTTP: one JSON document per line, written as fast as the reader reads and no faster.
 import type { OutgoingHttpHeaders } from 'node:http'
-import type { Served } from '../kinds/registry.ts'
+import { CRDS, type Served } from '../kinds/registry.ts'
 import type { ApiObject } from '../object.ts'
 import { toPartialMetadata, toTable } from '../present/table.ts'
 import { select } from '../read/selection.ts'
@@ -38,8 +38,24 @@ export function streamWatch(exchange: Exchange, target: Target, served: Served):
   request.on('close', watch.stop)
   response.on('close', watch.stop)
   realm.streams.add(watch.stop)
-  response.on('close', () => realm.streams.delete(watch.stop))
+  const unfollow = endWithDefinition(exchange, served, watch.stop)
+  response.on('close', () => {
+    realm.streams.delete(watch.stop)
+    unfollow()
+  })
   return undefined
+}
+
+/** A kind that is defined anew, or no more, is watched anew: the client comes back and sees what there is now. */
+function endWithDefinition({ realm }: Exchange, { type }: Served, stop: () => void): () => void {
+  if (!type.custom) return () => {}
+  const name = `${type.plural}.${type.group}`
+  return realm.store.subscribe((change) => {
+    const { group, resource } = change.collection
+    if (group !== CRDS.group || resource !== CRDS.resource || change.object.metadata.name !== name) return
+    const before = change.previous?.object.metadata.generation
+    if (change.type === 'DELETED' || change.object.metadata.generation !== before) stop()
+  })
 }
 
 function presenter(

@@ -1,10 +1,11 @@
 // What makes a CustomResourceDefinition acceptable, and the status it carries: names accepted, established, versions
 // that may be in storage. We decide at once what the real server decides a moment later in a controller.
 import type { Fault } from '#api'
-import { type Clock, isCaptError, toTimestamp } from '#lib'
+import { type Clock, isCaptError, messageOf, toTimestamp } from '#lib'
+import { parseJsonPath } from '../json-path.ts'
 import { type ApiObject, listAt, recordAt, textAt } from '../object.ts'
 import { invalidFault, requiredFault, unsupportedFault } from '../status.ts'
-import { type CompileSchema, crdVersions } from './custom.ts'
+import { type CompileSchema, type CrdVersion, crdVersions } from './custom.ts'
 import { nameProblems } from './names.ts'
 import type { Rules } from './resource.ts'
 
@@ -161,6 +162,7 @@ function validateVersions(crd: ApiObject, compile: CompileSchema): readonly Faul
   for (const [i, version] of versions.entries()) {
     const path = `spec.versions[${i}]`
     const schema = version.schema?.openAPIV3Schema
+    faults.push(...columnFaults(version, path))
     for (const text of nameProblems(version.name ?? '', 'label'))
       faults.push(invalidFault(`${path}.name`, version.name, text))
     if (!schema) {
@@ -175,6 +177,24 @@ function validateVersions(crd: ApiObject, compile: CompileSchema): readonly Faul
     }
   }
   return faults
+}
+
+function columnFaults(version: CrdVersion, path: string): readonly Fault[] {
+  const scale = version.subresources?.scale ?? {}
+  const paths = [
+    ...(version.additionalPrinterColumns ?? []).map(
+      (column, i) => [`${path}.additionalPrinterColumns[${i}].jsonPath`, column.jsonPath] as const,
+    ),
+    ...Object.entries(scale).map(([field, text]) => [`${path}.subresources.scale.${field}`, text] as const),
+  ]
+  return paths.flatMap(([field, text]) => {
+    try {
+      parseJsonPath(text ?? '')
+      return text ? [] : [requiredFault(field)]
+    } catch (error) {
+      return [invalidFault(field, text, messageOf(error))]
+    }
+  })
 }
 
 function schemaMessage(path: string, error: Error & { at?: string | undefined }): string {

@@ -67,6 +67,7 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
     categories: listAt(names, 'categories') as string[],
     namespaced: textAt(crd, 'spec', 'scope') === 'Namespaced',
     custom: true,
+    terminating: crd.metadata.deletionTimestamp !== undefined,
     versions: [...served].sort((a, b) => compareVersions(a.name, b.name)),
     storageVersion: storage.name,
     collection: { group, resource: plural },

@@ -65,6 +65,8 @@ export interface ResourceType {
   readonly categories: readonly string[]
   readonly namespaced: boolean
   readonly custom: boolean
+  /** Its definition is being deleted: nothing new may come. */
+  readonly terminating?: boolean
   /** Served versions, preferred first. */
   readonly versions: readonly ServedVersion[]
   readonly storageVersion: string

@@ -26,9 +26,6 @@ function partsOf(type: ResourceType, version: ServedVersion): readonly Part[] {
       ? [{ name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] }]
       : []),
     ...(type.subresources?.includes('binding') ? [{ name: 'binding', kind: 'Binding', verbs: ['create'] }] : []),
-    ...(type.subresources?.includes('token')
-      ? [{ name: 'token', kind: 'TokenRequest', group: 'authentication.k8s.io', version: 'v1', verbs: ['create'] }]
-      : []),
     ...(version.status ? [{ name: 'status', kind: type.kind, verbs: PART_VERBS }] : []),
   ]
 }

@@ -47,6 +47,9 @@ function remainingAfter(store: RealmStore, { type, namespace }: Selection, after
   return store.count(type.collection, { ...(namespace === undefined ? {} : { namespace }), after })
 }
 
+const TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result: start a new list without it'
+
 /** Rows in order as they were at the version. */
 function* rowsAt(shelf: Shelf, selection: Selection, version: number, after: Position | undefined): Iterable<Row> {
   const { store, history } = shelf
@@ -57,10 +60,7 @@ function* rowsAt(shelf: Shelf, selection: Selection, version: number, after: Pos
   })
   if (version === store.version()) return yield* scan
   const then = history.rewind(type.collection, version)
-  if (!then)
-    throw expired(
-      'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
-    )
+  if (!then) throw expired(TOO_OLD)
   const past = [...then.values()]
     .filter((row): row is Row => row !== undefined)
     .filter((row) => namespace === undefined || row.namespace === namespace)

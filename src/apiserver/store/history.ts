@@ -33,7 +33,7 @@ export interface History {
   follow(collection: Collection, listener: (event: Event) => void): () => void
 }
 
-const DEFAULT_LIMITS: HistoryLimits = { changes: 2000, bytes: 8 * 1024 * 1024 }
+const DEFAULT_LIMITS: HistoryLimits = { changes: 1000, bytes: 8 * 1024 * 1024 }
 
 export function createHistory(store: RealmStore, limits: HistoryLimits = DEFAULT_LIMITS): History {
   const born = store.version()

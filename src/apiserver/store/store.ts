@@ -4,6 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { CaptError } from '#lib'
 import type { ApiObject } from '../object.ts'
 import { diskFull, isDiskFull, toCaptError } from './database.ts'
+import { prepareAll } from './statements.ts'
 
 /** Where objects of one kind live, whatever version they are read in. */
 export interface Collection {
@@ -225,44 +226,3 @@ interface StoredRow {
 }
 const toCollection = (row: StoredRow): Collection => ({ group: row.grp, resource: row.resource })
 const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: JSON.parse(row.body) as ApiObject })
-
-const IN_COLLECTION = 'realm = ? AND grp = ? AND resource = ?'
-const ONE = `${IN_COLLECTION} AND namespace = ? AND name = ?`
-
-function prepareAll(database: DatabaseSync) {
-  const sql = (text: string) => database.prepare(text)
-  return {
-    begin: sql('BEGIN IMMEDIATE'),
-    commit: sql('COMMIT'),
-    rollback: sql('ROLLBACK'),
-    version: sql('SELECT version FROM counter'),
-    setVersion: sql('UPDATE counter SET version = ?'),
-    read: sql(`SELECT body FROM objects WHERE ${ONE}`),
-    byUid: sql('SELECT grp, resource, body FROM objects WHERE realm = ? AND uid = ?'),
-    scanAll: sql(
-      `SELECT namespace, name, version, body FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`,
-    ),
-    scanOne: sql(
-      `SELECT namespace, name, version, body FROM objects WHERE ${IN_COLLECTION} AND namespace = ? AND name > ? ORDER BY name LIMIT ?`,
-    ),
-    countAll: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?)`),
-    countOne: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND namespace = ? AND name > ?`),
-    dependents: sql(
-      'SELECT o.grp, o.resource, o.body FROM owners w JOIN objects o ON o.realm = w.realm AND o.uid = w.dependent WHERE w.realm = ? AND w.owner = ?',
-    ),
-    ownerUids: sql('SELECT DISTINCT owner FROM owners WHERE realm = ?'),
-    collectionsIn: sql('SELECT DISTINCT grp, resource FROM objects WHERE realm = ? AND namespace = ?'),
-    insert: sql(
-      'INSERT INTO objects (realm, grp, resource, namespace, name, uid, version, body) VALUES (?,?,?,?,?,?,?,?)',
-    ),
-    update: sql(`UPDATE objects SET version = ?, body = ? WHERE ${ONE}`),
-    delete: sql(`DELETE FROM objects WHERE ${ONE}`),
-    dropOwners: sql('DELETE FROM owners WHERE realm = ? AND dependent = ?'),
-    addOwner: sql('INSERT OR IGNORE INTO owners (realm, owner, dependent) VALUES (?,?,?)'),
-    realms: sql('SELECT path, token FROM realms ORDER BY path'),
-    addRealm: sql('INSERT INTO realms (path, token, created) VALUES (?,?,?)'),
-    dropRealm: sql('DELETE FROM realms WHERE path = ?'),
-    clearObjects: sql('DELETE FROM objects WHERE realm = ?'),
-    clearOwners: sql('DELETE FROM owners WHERE realm = ?'),
-  }
-}

@@ -21,6 +21,7 @@ export function createAdmitted(request: WriteRequest, object: ApiObject): ApiObj
   const { metadata } = object
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
   if (!metadata.name && metadata.generateName) metadata.name = generateName(metadata.generateName, world.suffix())
+  if (type.terminating) throw definitionEnds()
   checkNamespace(request, metadata.name ?? '')
 
   metadata.uid = randomUUID()
@@ -45,6 +46,11 @@ export function createAdmitted(request: WriteRequest, object: ApiObject): ApiObj
   const stored = store.insert(type.collection, type.toStored(ordered(object)))
   metadata.resourceVersion = stored.metadata.resourceVersion!
   return object
+}
+
+function definitionEnds(): StatusError {
+  const message = 'create not allowed while custom resource definition is terminating'
+  return new StatusError(405, 'MethodNotAllowed', message, {})
 }
 
 /** Objects read better with their type first, whatever order the client wrote. */

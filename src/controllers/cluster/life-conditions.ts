@@ -13,8 +13,13 @@ export function deletingCondition(deleting: boolean, decision: Decision<unknown>
   return { type: 'Deleting', status: 'True', reason, message }
 }
 
+/** What happened and what to do, as two sentences. */
+export function stopText({ message, hint }: { readonly message: string; readonly hint: string }): string {
+  return `${message.replace(/[.\s]+$/, '')}. ${hint}`
+}
+
 function wordsOf(decision: Decision<unknown>): { readonly reason: string; readonly message: string } {
   if (decision.is === 'waiting') return decision
-  if (decision.is === 'stalled') return { reason: decision.reason, message: `${decision.message}. ${decision.hint}` }
+  if (decision.is === 'stalled') return { reason: decision.reason, message: stopText(decision) }
   return { reason: 'Deleting', message: '' }
 }

@@ -3,7 +3,7 @@ import { pauseOf } from '#api'
 import type { Json } from '#lib'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { vpcIdOf } from './decide.ts'
-import { deletingCondition, pausedCondition } from './life-conditions.ts'
+import { deletingCondition, pausedCondition, stopText } from './life-conditions.ts'
 import type { Observed } from './observe.ts'
 
 export function statusOf(seen: Observed, decision: Decision<unknown>): StatusReport {
@@ -61,7 +61,7 @@ function vpcCondition({ object, facts }: Observed, decision: Decision<unknown>):
   if (facts.state.is === 'applied' && typeof facts.outputs['vpc_id'] === 'string')
     return { type, status: 'True', reason: 'VPCCreated', message: `Made ${facts.outputs['vpc_id']}` }
   if (decision.is === 'stalled')
-    return { type, status: 'False', reason: decision.reason, message: `${decision.message}. ${decision.hint}` }
+    return { type, status: 'False', reason: decision.reason, message: stopText(decision) }
   if (decision.is === 'waiting') return { type, status: 'False', reason: decision.reason, message: decision.message }
   return { type, status: 'False', reason: 'VPCCreating', message: 'Asking for the VPC' }
 }

@@ -2,7 +2,7 @@
 // where add-on templates read them, and the conditions that clusterctl describe shows.
 import { type CAPTControlPlane, pauseOf } from '#api'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
-import { deletingCondition, pausedCondition } from '../cluster/life-conditions.ts'
+import { deletingCondition, pausedCondition, stopText } from '../cluster/life-conditions.ts'
 import { isCurrent, isInitialized } from './decide.ts'
 import type { Observed } from './observe.ts'
 import { EXPIRES_ANNOTATION, REFRESH_ERROR_ANNOTATION, REFRESHED_ANNOTATION } from './secrets.ts'
@@ -75,7 +75,7 @@ function phaseOf(seen: Observed, decision: Decision<unknown>, isUp: boolean): Ph
 
 const sentence = (decision: Decision<unknown>): { reason: string; message: string } | undefined => {
   if (decision.is === 'waiting') return { reason: decision.reason, message: decision.message }
-  if (decision.is === 'stalled') return { reason: decision.reason, message: `${decision.message}. ${decision.hint}` }
+  if (decision.is === 'stalled') return { reason: decision.reason, message: stopText(decision) }
   return undefined
 }
 
@@ -118,6 +118,6 @@ function kubeconfigCondition(seen: Observed): ConditionDraft {
   if (isCurrent(seen)) return { type, status: 'True', reason: 'Available', message: '' }
   const { secrets } = seen.memory
   if (secrets.is === 'no')
-    return { type, status: 'False', reason: 'KubeconfigFailed', message: `${secrets.message}. ${secrets.hint}` }
+    return { type, status: 'False', reason: 'KubeconfigFailed', message: stopText(secrets) }
   return { type, status: 'False', reason: 'KubeconfigMissing', message: 'Waiting for the control plane' }
 }

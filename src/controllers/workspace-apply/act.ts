@@ -54,6 +54,7 @@ async function startRun(
     ...(workspace ? { workspace } : {}),
     ...(own ? { credentials: { namespace: own.namespace ?? owner.namespace, name: own.name } } : {}),
     ...(retryToken === undefined ? {} : { retryToken }),
+    basedOn: { runId: view.record?.run?.id },
   })
   const why = view.activity === 'lost' ? 'Taking up an interrupted' : 'Starting'
   events.emit(apply, { type: 'Normal', reason: 'RunStarted', message: `${why} terraform ${verb} by ${engine.name}` })

@@ -42,6 +42,7 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
     },
     conditions: [
       syncedCondition(seen, decision),
+      ...suspectsCondition(seen),
       pausedCondition(seen.paused),
       deletingCondition(apply.metadata.deletionTimestamp !== undefined, decision),
     ],
@@ -67,4 +68,17 @@ function syncedCondition({ view }: Observed, decision: Decision<Action>): Condit
   }
   if (fault) return { type: 'Synced', status: 'False', reason: 'ReconcileError', message: fault.message }
   return { type: 'Synced', status: 'True', reason: 'ReconcileSuccess', message: '' }
+}
+
+/** Said only where it was ever true: a killed run may have left something that no state knows. */
+function suspectsCondition({ apply, view }: Observed): readonly ConditionDraft[] {
+  const suspects = view.record?.suspects ?? []
+  const wasSaid = apply.status?.conditions?.some(({ type }) => type === 'Suspects') ?? false
+  if (suspects.length === 0) {
+    return wasSaid ? [{ type: 'Suspects', status: 'False', reason: 'NoneLeft', message: '' }] : []
+  }
+  const named = suspects.slice(0, 10).map(({ address }) => address)
+  const more = suspects.length > named.length ? ` and ${suspects.length - named.length} more` : ''
+  const message = `Terraform was killed while it worked on ${named.join(', ')}${more}; look at them, then: capt retry ${apply.metadata.name} --clear-suspects`
+  return [{ type: 'Suspects', status: 'True', reason: 'RunKilled', message }]
 }

@@ -2,11 +2,11 @@
 // beginning matters to it. We keep no truth: the record has it, and a manager that starts finds every run again.
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, rmSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Key, type Lease, LeaseKind } from '#api'
 import type { Objects } from '#kube'
-import { type Clock, type Log, messageOf, toTimestamp } from '#lib'
+import { type Clock, type Log, messageOf, redact, toTimestamp } from '#lib'
 import { findTerraform, type Tool } from '../find-terraform.ts'
 import { forgetWorkspace } from '../forget.ts'
 import { releaseDeadLock } from '../lock.ts'
@@ -16,7 +16,7 @@ import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
-import { folderPath, type RunRequest, readFact, writeFact } from '../runner/folder.ts'
+import { folderPath, type RunRequest, readFact, readText, writeFact } from '../runner/folder.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
@@ -102,6 +102,8 @@ class LocalEngine implements Engine {
     const { owner } = request
     const id = idOf(owner)
     const seen = await this.#refresh(owner)
+    // Another manager may have been at work: whoever decided on older news decides again.
+    if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#tell(owner)
     if (isOpen(seen?.record.run)) {
       const activity = this.#watcher.isWatching(id) ? 'running' : await this.#activityOf(owner, seen.record.run)
       if (activity !== 'lost') return
@@ -127,8 +129,10 @@ class LocalEngine implements Engine {
     const isSame = run?.verb === verb && run.hash === hash && run.retryToken === retryToken
     const base = { holder: ownIdentity(), folder: folderPath(this.#options.workDir, owner), timeoutSeconds }
     if (isOpen(run) && isSame) {
-      const { runner: _dead, ...rest } = run
-      return { ...before, run: { ...rest, ...base, phase: 'Starting', resumed: run.resumed + 1 } }
+      const { runner, ...rest } = run
+      // One that never began was not interrupted.
+      const resumed = run.resumed + (runner ? 1 : 0)
+      return { ...before, run: { ...rest, ...base, phase: 'Starting', resumed } }
     }
     const closed = isOpen(run) ? closeRun(before, 'Lost', now, lostFault(run)) : before
     const opened: Run = {
@@ -313,12 +317,19 @@ const CANCELLED = {
 } as const
 
 function lostFault(run: Run) {
+  const words = lastWords(run)
   return {
     kind: 'lost',
     code: 'CAPT_RUN_LOST',
-    message: `the ${run.verb} was interrupted: its runner on ${(run.runner ?? run.holder).host} is gone`,
+    message: `the ${run.verb} was interrupted: its runner on ${(run.runner ?? run.holder).host} is gone${words}`,
     hint: 'the next attempt goes on from the saved state; look at status.suspects',
   } as const
+}
+
+/** What the runner said last, when it ran on this machine and said anything. */
+function lastWords({ folder }: Run): string {
+  const line = readText(join(folder, 'runner.log'))?.trim().split('\n').at(-1) ?? ''
+  return line === '' ? '' : `; it said: ${redact(line.slice(0, 300))}`
 }
 
 function isOurs(who: ProcessIdentity): boolean {
@@ -327,7 +338,3 @@ function isOurs(who: ProcessIdentity): boolean {
 }
 
 const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`
-
-export function isWorkFolder(path: string): boolean {
-  return existsSync(join(path, 'workspaces'))
-}

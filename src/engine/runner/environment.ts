@@ -6,6 +6,9 @@ import type { Workspace } from '../workspace.ts'
 const INHERITED =
   /^(PATH|HOME|USER|LANG|LC_.*|TMPDIR|TZ|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|AWS_.*|TF_CLI_CONFIG_FILE|TF_TOKEN_.*|GIT_SSH_COMMAND|SSH_AUTH_SOCK|XDG_.*)$/
 
+/** These would move state or arguments to where nobody looks for them. */
+const REFUSED = ['TF_WORKSPACE', 'TF_DATA_DIR', 'TF_CLI_ARGS', 'TF_PLUGIN_CACHE_DIR']
+
 export interface EnvironmentParts {
   readonly own: Readonly<Record<string, string | undefined>>
   readonly workspace: Workspace
@@ -24,8 +27,8 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
   const base = hasOwnAws ? inherited.filter(([name]) => !name.startsWith('AWS_')) : inherited
   return {
     ...Object.fromEntries(base),
-    ...workspace.env,
-    ...credentials,
+    ...without(workspace.env),
+    ...without(credentials),
     ...(cliConfig === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfig }),
     TF_IN_AUTOMATION: '1',
     TF_INPUT: '0',
@@ -34,4 +37,10 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
     'TF_AWS_DEFAULT_TAGS_capt-workspace': workspaceId,
     'TF_AWS_DEFAULT_TAGS_capt-workspace-name': workspace.name,
   }
+}
+
+function without(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !REFUSED.some((refused) => name.startsWith(refused))),
+  )
 }

@@ -1,6 +1,6 @@
 // The work folder of one workspace: a fixed path, because Terraform remembers it. Readable by us alone; what people and
 // managers look at is written beside and then moved into place, so nobody sees half a file.
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Tool } from '../find-terraform.ts'
 import { suffixOf } from '../names.ts'
@@ -104,6 +104,13 @@ export function readFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, n
 
 export function removeFact(folder: Pick<Folder, 'path'>, name: keyof FileOf): void {
   rmSync(join(folder.path, FILES[name]), { force: true })
+}
+
+/** Only the logs of runs that are still known stay. */
+export function pruneLogs(folder: Folder, history: readonly { readonly id: string }[]): void {
+  const known = new Set(history.map(({ id }) => folder.logOf(id)))
+  const logs = dirname(folder.logOf(''))
+  for (const name of readdirSync(logs)) if (!known.has(join(logs, name))) rmSync(join(logs, name), { force: true })
 }
 
 /** All or nothing: the name never points to a half-written file. */

@@ -14,7 +14,7 @@ import { type Credentials, credentialRefs, credentialsFingerprint, readCredentia
 import { freeBytes, guardDisk, NEEDED_BYTES } from './disk.ts'
 import { terraformEnvironment } from './environment.ts'
 import { diskFull, RunFailure, toRunFault } from './failure.ts'
-import { type Folder, folderOf, type RunRequest, readFact, removeFact } from './folder.ts'
+import { type Folder, folderOf, pruneLogs, type RunRequest, readFact, removeFact } from './folder.ts'
 import { freeze } from './freeze.ts'
 import { findInputs, type Inputs, restoreLockFile, settleOwner } from './inputs.ts'
 import {
@@ -286,7 +286,8 @@ class Runner {
       .catch((failure: unknown) => log.warn('Releasing the lock failed', { error: messageOf(failure) }))
     for (const path of [folder.messages, folder.errors, folder.plan, folder.vars])
       rmSync(path, { recursive: true, force: true })
-    removeFact(folder, 'cancel')
+    for (const fact of ['cancel', 'request'] as const) removeFact(folder, fact)
+    pruneLogs(folder, this.#keeper.record.history)
     return 'done'
   }
 

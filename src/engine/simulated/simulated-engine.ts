@@ -109,6 +109,10 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       if (active.has(id)) return
       const seen = await readRecord(objects, owner)
       const last = seen?.record.run
+      if (request.basedOn && request.basedOn.runId !== last?.id) {
+        if (seen) records.set(id, seen.record)
+        return tell(owner)
+      }
       const isSame = last?.verb === verb && last.hash === hash && last.retryToken === retryToken
       const run: Run = {
         id: randomUUID(),

@@ -1,0 +1,24 @@
+// Events are news: an hour after the last time something happened they go, or they would fill the folder for ever.
+import { type ApiObject, textAt } from '../object.ts'
+import type { World } from '../write/context.ts'
+
+const EVENTS = { group: '', resource: 'events' }
+const KEEP_MS = 3_600_000
+
+export function forgetOldEvents({ store, clock }: World): void {
+  const limit = clock.now() - KEEP_MS
+  for (const row of [...store.scan(EVENTS)]) {
+    const event = JSON.parse(row.text) as ApiObject
+    if (lastSeen(event) < limit) store.remove(EVENTS, event)
+  }
+}
+
+function lastSeen(event: ApiObject): number {
+  const times = [
+    event.metadata.creationTimestamp,
+    textAt(event, 'lastTimestamp'),
+    textAt(event, 'eventTime'),
+    textAt(event, 'series', 'lastObservedTime'),
+  ]
+  return Math.max(...times.map((time) => Date.parse(time ?? '')).filter((epoch) => !Number.isNaN(epoch)))
+}

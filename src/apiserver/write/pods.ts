@@ -1,0 +1,33 @@
+// The two things that others ask of a Pod without writing it: leave (eviction) and go to a node (binding).
+import { toTimestamp } from '#lib'
+import { cloneJson, recordAt, textAt } from '../object.ts'
+import { badRequest, conflict, notFound } from '../status.ts'
+import type { WriteRequest } from './context.ts'
+import { readDeleteOptions, remove } from './delete.ts'
+import { readServed, update } from './update.ts'
+
+export function evictPod(request: WriteRequest, name: string, eviction: unknown): void {
+  const { dryRun, ...options } = recordAt(eviction, 'deleteOptions')
+  const isDryRun = request.dryRun || (Array.isArray(dryRun) && dryRun.length > 0)
+  remove({ ...request, dryRun: isDryRun }, name, readDeleteOptions(options, new URLSearchParams()))
+}
+
+export function bindPod(request: WriteRequest, name: string, binding: unknown): void {
+  const node = textAt(binding, 'target', 'name')
+  if (node === '') throw badRequest('Binding "" is invalid: target.name: Required value')
+  const pod = readServed(request, name)
+  if (!pod) throw notFound(request.type, name)
+  const taken = textAt(pod, 'spec', 'nodeName')
+  if (taken !== '')
+    throw conflict({ group: '', plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${taken}"`)
+  const bound = cloneJson(pod)
+  bound['spec'] = { ...recordAt(bound, 'spec'), nodeName: node }
+  const placed = update(request, pod, bound)
+  const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: toTimestamp(request.world.clock.now()) }
+  const status = recordAt(placed, 'status')
+  const others = (Array.isArray(status['conditions']) ? status['conditions'] : []).filter(
+    (item) => textAt(item, 'type') !== scheduled.type,
+  )
+  const told = { ...cloneJson(placed), status: { ...status, conditions: [...others, scheduled] } }
+  update({ ...request, subresource: 'status' }, placed, told)
+}

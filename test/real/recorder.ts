@@ -1,0 +1,94 @@
+// Watches objects as a bystander and remembers what became true, when, and in which order: for promises about order and
+// about conditions that must not flap.
+import type { AnyObject, KindRef } from '#api'
+import { connect } from '#kube'
+import { accessOf } from './api.ts'
+import type { Kube } from './lab.ts'
+import type { Loose } from './loose.ts'
+
+export interface Moment {
+  readonly at: number
+  /** `AddonDelivery demo` */
+  readonly what: string
+  /** `made`, `deleting`, `gone`, or `Ready=True Applied` for a condition. */
+  readonly fact: string
+}
+
+export interface Recorder {
+  readonly moments: readonly Moment[]
+  /** Index of the first moment like this; throws when it never came. */
+  when(what: string, fact: string | RegExp): number
+  /** Conditions that came back to a status they had left since `from`, as `what type: True, False, True`. */
+  flaps(from?: number): readonly string[]
+  stop(): Promise<void>
+}
+
+export async function record(kube: Kube, kinds: readonly KindRef[]): Promise<Recorder> {
+  const connection = connect(accessOf(kube))
+  const moments: Moment[] = []
+  const seen = new Map<string, Map<string, string>>()
+  const say = (what: string, fact: string) => moments.push({ at: Date.now(), what, fact })
+
+  function look(what: string, object: Loose): void {
+    const facts = seen.get(what) ?? new Map<string, string>()
+    if (!seen.has(what)) {
+      seen.set(what, facts)
+      say(what, 'made')
+    }
+    if (object['metadata'].deletionTimestamp && !facts.has('deleting')) {
+      facts.set('deleting', 'yes')
+      say(what, 'deleting')
+    }
+    const status = object['status'] ?? {}
+    for (const { type, status: word, reason = '' } of [
+      ...(status.conditions ?? []),
+      ...(status.v1beta2?.conditions ?? []),
+    ]) {
+      if (facts.get(type) === word) continue
+      facts.set(type, word)
+      say(what, `${type}=${word} ${reason}`)
+    }
+  }
+
+  for (const kind of kinds) {
+    connection.informers.register(kind)
+    connection.informers.onChange(kind, ({ type, object }) => {
+      const what = `${object.kind} ${object.metadata.name}`
+      look(what, object as AnyObject as Loose)
+      if (type !== 'deleted') return
+      seen.delete(what)
+      say(what, 'gone')
+    })
+  }
+  connection.informers.start()
+  await connection.informers.synced()
+
+  return {
+    moments,
+    when(what, fact) {
+      const found = moments.findIndex(
+        (moment) => moment.what === what && (typeof fact === 'string' ? moment.fact === fact : fact.test(moment.fact)),
+      )
+      if (found < 0) throw new Error(`never seen: ${what} ${fact}\n${describe(moments)}`)
+      return found
+    },
+    flaps(from = 0) {
+      const series = new Map<string, string[]>()
+      for (const { what, fact } of moments.slice(from)) {
+        const [, type, status] = /^(\w+)=(\w+)/.exec(fact) ?? []
+        if (!type || !status) continue
+        const name = `${what} ${type}`
+        series.set(name, [...(series.get(name) ?? []), status])
+      }
+      return [...series]
+        .filter(([, statuses]) => new Set(statuses).size < statuses.length)
+        .map(([name, statuses]) => `${name}: ${statuses.join(', ')}`)
+    },
+    stop: () => connection.close(),
+  }
+}
+
+export function describe(moments: readonly Moment[]): string {
+  const start = moments[0]?.at ?? 0
+  return moments.map(({ at, what, fact }) => `${((at - start) / 1000).toFixed(1)} ${what} ${fact}`).join('\n')
+}
