@@ -1,7 +1,6 @@
 // An AddonDelivery as a branch: its stages in order, each with what was delivered and what was seen.
 import { type AddonDelivery, conditionOf } from '#api'
 import { type Branch, type State, stateOf, wordOf } from './branch.ts'
-import { summarizeEvidence } from './evidence.ts'
 
 type Stage = NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number]
 
@@ -34,7 +33,7 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
 
 function stageBranch(stage: Stage): Branch {
   const state = STAGE_STATE[stage.state]
-  const evidence = summarizeEvidence(stage.healthy?.evidence ?? [])
+  const evidence = stage.healthy?.evidence?.join(', ') ?? ''
   const stop = stage.lastError
   return {
     name: stage.name,
@@ -66,7 +65,7 @@ export function deliveryRows(delivery: AddonDelivery): readonly (readonly string
       shortHash(resource.bindingHash),
       shortHash(resource.ourHash),
       stage.healthy?.status === 'True' ? 'yes' : stage.healthy?.status === 'False' ? 'no' : 'unknown',
-      summarizeEvidence(stage.healthy?.evidence ?? []),
+      stage.healthy?.evidence?.join(', ') ?? '',
     ]),
   )
 }

@@ -9,7 +9,6 @@ import {
   type WorkspaceTemplateApply,
 } from '#api'
 import type { ClusterObjects } from './cluster-tree.ts'
-import { summarizeEvidence } from './evidence.ts'
 
 export interface Moment {
   /** Stable: the same fact is the same moment. */
@@ -146,7 +145,7 @@ function deliveryMoments(delivery: AddonDelivery, cluster: AnyObject): readonly 
               id: `healthy-${stage.name}`,
               subject: stage.name,
               word: 'healthy',
-              evidence: summarizeEvidence(stage.healthy.evidence ?? []),
+              evidence: stage.healthy.evidence?.join(', ') ?? '',
             },
           ]
         : []),

@@ -60,8 +60,7 @@ function vpcCondition({ object, facts }: Observed, decision: Decision<unknown>):
     return { type, status: 'True', reason: 'ExistingVPCUsed', message: `Using ${object.spec.existingVpcId}` }
   if (facts.state.is === 'applied' && typeof facts.outputs['vpc_id'] === 'string')
     return { type, status: 'True', reason: 'VPCCreated', message: `Made ${facts.outputs['vpc_id']}` }
-  if (decision.is === 'stalled')
-    return { type, status: 'False', reason: decision.reason, message: stopText(decision) }
+  if (decision.is === 'stalled') return { type, status: 'False', reason: decision.reason, message: stopText(decision) }
   if (decision.is === 'waiting') return { type, status: 'False', reason: decision.reason, message: decision.message }
   return { type, status: 'False', reason: 'VPCCreating', message: 'Asking for the VPC' }
 }

@@ -117,7 +117,6 @@ function kubeconfigCondition(seen: Observed): ConditionDraft {
     return { type, status: 'False', reason: 'RefreshFailed', message: `The kubeconfig was not refreshed: ${failure}` }
   if (isCurrent(seen)) return { type, status: 'True', reason: 'Available', message: '' }
   const { secrets } = seen.memory
-  if (secrets.is === 'no')
-    return { type, status: 'False', reason: 'KubeconfigFailed', message: stopText(secrets) }
+  if (secrets.is === 'no') return { type, status: 'False', reason: 'KubeconfigFailed', message: stopText(secrets) }
   return { type, status: 'False', reason: 'KubeconfigMissing', message: 'Waiting for the control plane' }
 }
