@@ -24,6 +24,7 @@ export interface HomeOptions {
   readonly host: string
   readonly port: number
   readonly engine?: string
+  readonly simulateWithoutTerraform?: boolean
   /** Program and first arguments that run `capt runner`; this very program when left out. */
   readonly runner?: readonly string[]
   readonly logLevel: string
@@ -72,6 +73,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       controllers: CONTROLLER_GROUPS,
       workDir: join(options.dataDir, 'runs'),
       engine: options.engine,
+      ...(options.simulateWithoutTerraform ? { simulateWithoutTerraform: true } : {}),
       ...(options.runner ? { runner: options.runner } : {}),
       concurrentRuns: 8,
       logLevel: options.logLevel,

@@ -71,6 +71,7 @@ export interface ManagerOptions {
   readonly metrics?: Address | undefined
   readonly workDir: string
   readonly engine?: string | undefined
+  readonly simulateWithoutTerraform?: boolean
   readonly runner?: readonly string[]
   readonly concurrentRuns: number
   readonly logLevel: string

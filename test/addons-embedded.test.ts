@@ -90,6 +90,6 @@ describe('add-ons over the embedded API', { concurrency: false }, () => {
     await world.objects.patch(Cluster, key, { type: 'merge', body: { metadata: { finalizers: null } } })
     await world.until('the delivery is gone', async () => (await world.delivery('demo')) === undefined)
     await world.until('the workload API is gone', async () => !world.server.realms().includes('/workloads/default/demo'))
-    await world.until('sets and secrets are gone', async () => (await listed(world.objects, clusterResourceSetKind('v1beta2'))).length === 0 && (await world.objects.get(SecretKind, { namespace: 'default', name: 'demo-simulated-workload' })) === undefined)
+    await world.until('sets and secrets are gone', async () => (await listed(world.objects, clusterResourceSetKind('v1beta2'))).every((set) => !set.metadata.name.endsWith('-demo')) && (await world.objects.get(SecretKind, { namespace: 'default', name: 'demo-simulated-workload' })) === undefined)
   })
 })

@@ -3,41 +3,36 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { it } from 'node:test'
-import { AddonDelivery } from '#api'
+import { describe, it } from 'node:test'
+import { defaultPipeline } from '#addons'
+import { AddonDelivery, AddonPipeline } from '#api'
 import { pushedClock } from './story-clock.ts'
-import { ClusterKind, isTrue, type Request, storyHome } from './story-world.ts'
+import { storyCluster, storyTemplates } from './story-manifests.ts'
+import { ClusterKind, isTrue, type Request, type StoryHome, storyHome } from './story-world.ts'
 
 const EXAMPLE = readFileSync(join(import.meta.dirname, '../examples/simulation.yaml'), 'utf8')
 const MINUTES = 10
 
-it('asks for nothing but its watches when it is ready and idle', { timeout: 180_000 }, async () => {
+const isWatch = ({ method, query }: Request) => method === 'GET' && new URLSearchParams(query).get('watch') === 'true'
+const textOf = ({ method, path, query, code }: Request) => `${method} ${path}${query} ${code}`
+
+/** Makes something ready, and answers what is asked for in the ten minutes after it. */
+async function idle(make: (world: StoryHome) => Promise<void>): Promise<readonly Request[]> {
   const clock = pushedClock()
   const world = await storyHome({ clock })
   try {
-    await world.apply(EXAMPLE)
-    await world.until(ClusterKind, 'demo', (cluster) => isTrue(cluster, 'Available'))
-    await world.until(AddonDelivery, 'demo', (delivery) => isTrue(delivery, 'Ready'))
+    await make(world)
     await settle(world.requests)
     world.requests.length = 0
     await clock.push(MINUTES * 60_000)
     const watches = world.requests.filter(isWatch)
-    const others = world.requests.filter((request) => !isWatch(request))
-    assert.deepEqual(others.map(textOf), [])
     assert.ok(watches.length > 0, 'watches end and begin again, so time did pass')
     assert.deepEqual(watches.filter(({ code }) => code !== 200).map(textOf), [])
-    for (const [kind, name, type] of [
-      [ClusterKind, 'demo', 'Available'],
-      [AddonDelivery, 'demo', 'Ready'],
-    ] as const)
-      assert.ok(isTrue((await world.get(kind, name))!, type), `${kind.kind} is still ${type}`)
+    return world.requests.filter((request) => !isWatch(request))
   } finally {
     await world.stop()
   }
-})
-
-const isWatch = ({ method, query }: Request) => method === 'GET' && new URLSearchParams(query).get('watch') === 'true'
-const textOf = ({ method, path, query, code }: Request) => `${method} ${path}${query} ${code}`
+}
 
 /** Until nothing has been asked for a while: status writes and events come a moment after Ready. */
 async function settle(requests: readonly unknown[]): Promise<void> {
@@ -47,3 +42,32 @@ async function settle(requests: readonly unknown[]): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 250))
   }
 }
+
+describe('ten minutes in the life of a ready cluster', () => {
+  it('cost nothing but watches', { timeout: 120_000 }, async () => {
+    const asked = await idle(async (world) => {
+      // Without a pipeline nothing delivers add-ons, and nothing looks after them.
+      const { name } = defaultPipeline('default').metadata
+      await world.until(AddonPipeline, name, () => true)
+      await world.home.objects.delete(AddonPipeline, { namespace: 'default', name })
+      await world.untilGone(AddonPipeline, name)
+      await world.apply(storyTemplates(undefined))
+      await world.apply(storyCluster('shop'))
+      await world.until(ClusterKind, 'shop', (cluster) => isTrue(cluster, 'Available'))
+    })
+    assert.deepEqual(asked.map(textOf), [])
+  })
+
+  it('cost one look at the add-ons where there are some, and no write', { timeout: 120_000 }, async () => {
+    const asked = await idle(async (world) => {
+      await world.apply(EXAMPLE)
+      await world.until(ClusterKind, 'demo', (cluster) => isTrue(cluster, 'Available'))
+      await world.until(AddonDelivery, 'demo', (delivery) => isTrue(delivery, 'Ready'))
+    })
+    assert.deepEqual(asked.filter(({ method }) => method !== 'GET').map(textOf), [])
+    // Every look begins with the kubeconfig.
+    const looks = asked.filter(({ path }) => path.endsWith('/secrets/demo-kubeconfig'))
+    assert.ok(looks.length <= 2, `${looks.length} looks`)
+    assert.ok(asked.length <= 40 * looks.length, `${asked.length} reads`)
+  })
+})

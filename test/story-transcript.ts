@@ -61,9 +61,14 @@ export async function picture(world: StoryHome, name: string): Promise<readonly 
     ...(plane ? [`CAPTControlPlane/${name}: ${ready(plane, 'Ready')}, ${text(plane, 'version')}`] : []),
     ...found.map(({ metadata, status }) => {
       const owner = metadata.ownerReferences?.[0]?.kind ?? 'nobody'
-      return `${metadata.name}: ${status?.phase}, ${status?.state?.resources ?? 0} resources, owned by ${owner}`
+      return `${metadata.name}: ${status?.phase}, ${counted(status?.state?.resources ?? 0)}, owned by ${owner}`
     }),
   ]
 }
+
+const counted = (resources: number): string => `${resources} ${resources === 1 ? 'resource' : 'resources'}`
+
+/** Where a run keeps its files is this machine's affair. */
+export const withoutPaths = (text: string): string => text.replaceAll(/\/\S+\//g, '')
 
 export const firstLine = (text: string): string => text.split('\n')[0] ?? ''

@@ -39,7 +39,7 @@ export const command: Command = {
       dataDir: join(folder, 'home'),
       host: '127.0.0.1',
       port: 0,
-      ...(typeof engine === 'string' ? { engine } : {}),
+      ...(typeof engine === 'string' ? { engine } : { simulateWithoutTerraform: true }),
       logLevel: 'info',
       logTo: fileSink(log),
       env: io.env,

@@ -163,6 +163,8 @@ const CONTROLLERS = [
   'clusterrole-aggregation-controller',
   'job-controller',
   'ttl-after-finished-controller',
+  // Takes the not-ready taint, which the API server puts on every new Node, off those that report Ready.
+  'node-lifecycle-controller',
 ].join(',')
 
 export async function startKube(options: KubeOptions = {}): Promise<Kube> {
@@ -270,6 +272,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       `--root-ca-file=${ca}`,
       `--service-account-private-key-file=${saKey}`,
       `--controllers=${CONTROLLERS}`,
+      // No kubelet sends heartbeats here.
+      '--node-monitor-grace-period=24h',
       '--kube-api-qps=200',
       '--kube-api-burst=400',
     ])

@@ -7,7 +7,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parseAllDocuments } from 'yaml'
+import {
+  AddonDelivery,
+  CAPTControlPlane,
+  clusterKind,
+  type KindRef,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
 import { releaseFiles } from '../../scripts/release-files.ts'
+import { type Api, isTrue, openApi } from './api.ts'
 import { type Capi, freePort, type Kube, startCapi, startKube, until } from './lab.ts'
 import { prove } from './proofs.ts'
 import {
@@ -21,6 +30,7 @@ import {
 } from './world.ts'
 
 const CAPI = 'v1.14.2'
+const CLUSTER = clusterKind('v1beta2')
 const EXAMPLE = readFileSync(join(import.meta.dirname, '../../examples/simulation.yaml'), 'utf8')
 const files = releaseFiles({ version: '9.9.9' })
 /** As clusterctl fills it in when nobody sets a variable. */
@@ -105,6 +115,7 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     let workload: Kube
     let capi: Capi
     let playing: Playing
+    let api: Api
     const running: ManagerProcess[] = []
     const metricsPorts = new Map<string, number>()
     const cluster = { namespace: home, name: 'demo' }
@@ -112,6 +123,7 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     before(async () => {
       management = await startKube({ name: 'rights', audit: true })
       workload = await startKube({ name: 'rights-workload' })
+      api = openApi(management)
       capi = await startCapi(management, CAPI)
       for (const text of manifests) management.kubectl(['apply', '--server-side', '-f', '-'], text)
       management.kubectl(['apply', '-f', '-'], JSON.stringify(workloadSecret(cluster, workload)))
@@ -129,32 +141,32 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     after(async () => {
       for (const manager of running) await manager.stop()
       await playing?.stop()
+      api?.close()
       await capi?.stop()
       await workload?.stop()
       await management?.stop()
       rmSync(folder, { recursive: true, force: true })
     })
 
-    const world = () => ({ manager: running[0]!, capi })
-    const isTrue = (kind: string, type: string) => {
-      const path = `{.status.conditions[?(@.type=="${type}")].status}`
-      return management.kubectl(['get', kind, 'demo', '-n', home, '-o', `jsonpath=${path}`]) === 'True'
-    }
+    const seen = (what: string, check: () => Promise<boolean>, seconds?: number) =>
+      eventually({ manager: running[0]!, capi }, what, check, seconds)
+    const holds = async (kind: KindRef, type: string) => isTrue(await api.find(kind, 'demo', home), type)
 
     it('a cluster comes up, is upgraded and goes away', async () => {
       management.kubectl(['apply', '-n', home, '-f', '-'], EXAMPLE)
-      await eventually(world(), 'the control plane is available', () => isTrue('captcontrolplane', 'Available'))
-      await eventually(world(), 'the add-ons are ready', () => isTrue('addondelivery', 'Ready'), 180)
-      const body = '{"spec":{"version":"v1.36.0"}}'
-      management.kubectl(['patch', 'captcontrolplane', 'demo', '-n', home, '--type=merge', '-p', body])
-      const version = () =>
-        management.kubectl(['get', 'captcontrolplane', 'demo', '-n', home, '-o', 'jsonpath={.status.version}'])
-      await eventually(world(), 'the new version runs', () => version() === 'v1.36.0')
-      management.kubectl(['delete', 'cluster', 'demo', '-n', home, '--wait=false'])
-      const left = () => management.kubectl(['get', 'cluster,wtapply,addondelivery', '-n', home, '-o', 'name']).trim()
-      await eventually(world(), 'everything is gone', () => left() === '', 240)
-      for (const name of ['simulation-vpc', 'simulation-eks-controlplane'])
-        management.kubectl(['delete', 'workspacetemplate', name, '-n', home, '--timeout=30s'])
+      await seen('the control plane is available', () => holds(CAPTControlPlane, 'Available'))
+      await seen('the add-ons are ready', () => holds(AddonDelivery, 'Ready'), 180)
+      await api.patch(CAPTControlPlane, 'demo', { spec: { version: 'v1.36.0' } }, home)
+      const version = async () => (await api.get(CAPTControlPlane, 'demo', home))['status'].version as string
+      await seen('the new version runs', async () => (await version()) === 'v1.36.0')
+      await seen('the add-ons are ready again', () => holds(AddonDelivery, 'Ready'), 180)
+      await api.remove(CLUSTER, 'demo', home)
+      const kinds = [CLUSTER, WorkspaceTemplateApply, AddonDelivery]
+      const left = async () => (await Promise.all(kinds.map((kind) => api.list(kind, { namespace: home })))).flat()
+      await seen('everything is gone', async () => (await left()).length === 0, 240)
+      const templates = ['simulation-vpc', 'simulation-eks-controlplane']
+      for (const name of templates) await api.remove(WorkspaceTemplate, name, home)
+      await seen('the templates are gone', async () => (await api.list(WorkspaceTemplate)).length === 0)
     })
 
     if (managers.some(({ metrics }) => metrics))
@@ -168,7 +180,6 @@ for (const { what, manifests, managers, home } of INSTALLS) {
           const subject = '--serviceaccount=default:reader'
           management.kubectl(['create', 'clusterrolebinding', `reader-${i}`, `--clusterrole=${name}`, subject])
         }
-        management.kubectl(['create', 'serviceaccount', 'second', '-n', 'default'])
         for (const port of metricsPorts.values()) {
           assert.equal(await scrape(port, undefined), 401)
           // A refusal is remembered for ten seconds.

@@ -1,12 +1,8 @@
 // Runs Terraform on this machine: one runner process per run, in a group of its own, so that neither our end nor our
 // beginning matters to it. We keep no truth: the record has it, and a manager that starts finds every run again.
-import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, rmSync } from 'node:fs'
 import { type Key, type Lease, LeaseKind } from '#api'
-import type { Objects } from '#kube'
-import { type Clock, type Log, messageOf, redact, toTimestamp } from '#lib'
+import { messageOf, toTimestamp } from '#lib'
 import { findTerraform, type Tool } from '../find-terraform.ts'
 import { forgetWorkspace } from '../forget.ts'
 import { releaseDeadLock } from '../lock.ts'
@@ -16,34 +12,18 @@ import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
-import { folderPath, type RunRequest, readFact, readText, writeFact } from '../runner/folder.ts'
+import { folderPath, readFact, writeFact } from '../runner/folder.ts'
 import type { ObjectKey } from '../workspace.ts'
+import { type LocalEngineOptions, launchRunner } from './launch.ts'
+import { CANCELLED, lostFault, openRun } from './open-run.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
 
-export interface LocalEngineOptions {
-  readonly objects: Objects
-  /** Everything on disk is below this folder. */
-  readonly workDir: string
-  readonly clock: Clock
-  readonly log: Log
-  /** Runs at once. */
-  readonly concurrency?: number
-  readonly terraform?: { readonly binary?: string }
-  /** Kubeconfig by which runners reach the same API server. */
-  readonly kubeconfigForRunner: string
-  /** Program and first arguments that run `capt runner`; this very program when left out. */
-  readonly runner?: readonly string[]
-  /** How long Terraform may take to stop when it is asked to. */
-  readonly graceSeconds?: number
-  /** Read-only provider mirror, for machines without a registry. */
-  readonly providerMirror?: string
-}
-
 const CONCURRENCY = 8
-const GRACE_SECONDS = 120
 /** A heartbeat older than this is silence. */
 const SILENCE_MS = 60_000
+
+export type { LocalEngineOptions } from './launch.ts'
 
 export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
   const tool = await findTerraform(options.terraform ?? {})
@@ -108,7 +88,9 @@ class LocalEngine implements Engine {
       const activity = this.#watcher.isWatching(id) ? 'running' : await this.#activityOf(owner, seen.record.run)
       if (activity !== 'lost') return
     }
-    const record = this.#open(seen?.record ?? freshRecord(), request)
+    const { clock, workDir } = this.#options
+    const folder = folderPath(workDir, owner)
+    const record = openRun(seen?.record ?? freshRecord(), request, folder, toTimestamp(clock.now()))
     const written = await this.#write(owner, seen, record)
     if (!written) return
     const run = written.record.run!
@@ -121,63 +103,19 @@ class LocalEngine implements Engine {
     this.#tell(owner)
   }
 
-  /** A lost run with the same inputs keeps its name; otherwise it is closed and a new one begins. */
-  #open(before: RunRecord, request: StartRequest): RunRecord {
-    const { verb, hash, timeoutSeconds, retryToken, owner } = request
-    const { run } = before
-    const now = toTimestamp(this.#options.clock.now())
-    const isSame = run?.verb === verb && run.hash === hash && run.retryToken === retryToken
-    const base = { holder: ownIdentity(), folder: folderPath(this.#options.workDir, owner), timeoutSeconds }
-    if (isOpen(run) && isSame) {
-      const { runner, ...rest } = run
-      // One that never began was not interrupted.
-      const resumed = run.resumed + (runner ? 1 : 0)
-      return { ...before, run: { ...rest, ...base, phase: 'Starting', resumed } }
-    }
-    const closed = isOpen(run) ? closeRun(before, 'Lost', now, lostFault(run)) : before
-    const opened: Run = {
-      ...base,
-      id: randomUUID(),
-      verb,
-      hash,
-      attempt: isSame ? run.attempt + 1 : 1,
-      phase: 'Queued',
-      startedAt: now,
-      resumed: 0,
-      ...(retryToken === undefined ? {} : { retryToken }),
-    }
-    return { ...closed, run: opened }
-  }
-
   #launch(request: StartRequest, run: Run): void {
-    const { owner, verb, workspace, credentials, timeoutSeconds } = request
-    const { workDir, kubeconfigForRunner, graceSeconds = GRACE_SECONDS, providerMirror, log } = this.#options
+    const { owner, workspace } = request
+    const { log } = this.#options
     const key = { namespace: owner.namespace, name: owner.name }
-    const folder = { path: run.folder }
     try {
-      mkdirSync(folder.path, { recursive: true, mode: 0o700 })
-      const asked: RunRequest = {
-        runId: run.id,
-        verb,
-        owner,
-        ...(workspace ? { workspace } : {}),
-        ...(credentials ? { credentials } : {}),
-        tool: this.#tool,
-        timeoutSeconds,
-        graceSeconds,
-        shared: workDir,
-        ...(providerMirror === undefined ? {} : { providerMirror }),
-      }
-      writeFact(folder, 'request', asked)
-      const [program, ...first] = this.#options.runner ?? [process.execPath, ...process.execArgv, process.argv[1]!]
-      const args = [...first, 'runner', '--folder', folder.path, '--kubeconfig', kubeconfigForRunner]
-      const output = openSync(join(folder.path, 'runner.log'), 'w', 0o600)
-      const child = spawn(program!, args, { detached: true, stdio: ['ignore', output, output], cwd: folder.path })
-      closeSync(output)
-      child.on('error', (error) => log.error('Starting a runner failed', { error: messageOf(error) }))
-      child.unref()
-      log.info('Starting run', { WorkspaceTemplateApply: idOf(owner), run: run.id, verb, attempt: run.attempt })
-      this.#watcher.watchChild(key, run.id, folder.path, child, workspace?.logToManager ?? false)
+      const child = launchRunner(request, run, this.#tool, this.#options)
+      log.info('Starting run', {
+        WorkspaceTemplateApply: idOf(owner),
+        run: run.id,
+        verb: run.verb,
+        attempt: run.attempt,
+      })
+      this.#watcher.watchChild(key, run.id, run.folder, child, workspace?.logToManager ?? false)
     } catch (error) {
       this.#slots.leave()
       log.error('Starting a runner failed', { error: messageOf(error) })
@@ -307,29 +245,6 @@ class LocalEngine implements Engine {
   #tell(key: ObjectKey): void {
     for (const listener of this.#listeners) listener({ namespace: key.namespace, name: key.name })
   }
-}
-
-const CANCELLED = {
-  kind: 'cancelled',
-  code: 'CAPT_RUN_CANCELLED',
-  message: 'the run was cancelled before it began',
-  hint: 'capt retry starts another one',
-} as const
-
-function lostFault(run: Run) {
-  const words = lastWords(run)
-  return {
-    kind: 'lost',
-    code: 'CAPT_RUN_LOST',
-    message: `the ${run.verb} was interrupted: its runner on ${(run.runner ?? run.holder).host} is gone${words}`,
-    hint: 'the next attempt goes on from the saved state; look at status.suspects',
-  } as const
-}
-
-/** What the runner said last, when it ran on this machine and said anything. */
-function lastWords({ folder }: Run): string {
-  const line = readText(join(folder, 'runner.log'))?.trim().split('\n').at(-1) ?? ''
-  return line === '' ? '' : `; it said: ${redact(line.slice(0, 300))}`
 }
 
 function isOurs(who: ProcessIdentity): boolean {

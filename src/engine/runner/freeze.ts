@@ -1,21 +1,16 @@
 // Before anything is made: the inputs are frozen, the state as it was is copied, and the record says what will happen.
-import type { Objects } from '#kube'
-import { type Log, messageOf } from '#lib'
+import { messageOf } from '#lib'
 import { deleteBundle, packBundle, saveBundle } from '../bundle.ts'
 import type { PlanCounts } from '../messages.ts'
 import { addSuspects, type BundleRef, type Suspect } from '../record/record.ts'
 import { deleteBackup } from '../state/state-store.ts'
 import type { Credentials } from './credentials.ts'
-import type { Folder, RunRequest } from './folder.ts'
 import type { Layout } from './prepare.ts'
-import type { RecordKeeper } from './record-keeper.ts'
+import type { Session } from './session.ts'
 import type { WorkspaceState } from './workspace-state.ts'
 
 export interface Freezing {
-  readonly objects: Objects
-  readonly request: RunRequest
-  readonly folder: Folder
-  readonly keeper: RecordKeeper
+  readonly session: Session
   readonly state: WorkspaceState
   readonly layout: Layout
   readonly credentials: Credentials
@@ -23,13 +18,21 @@ export interface Freezing {
   readonly plan: PlanCounts
   readonly changes: boolean
   readonly backend: string | undefined
-  readonly log: Log
 }
 
-export async function freeze(freezing: Freezing): Promise<void> {
-  const { objects, request, keeper, state, credentials, suspects, plan, changes, backend } = freezing
+export async function freeze({
+  session,
+  state,
+  layout,
+  credentials,
+  suspects,
+  plan,
+  changes,
+  backend,
+}: Freezing): Promise<void> {
+  const { keeper, request, world } = session
   const before = keeper.record
-  const bundle = await freezeInputs(freezing, before.bundle)
+  const bundle = await freezeInputs(session, layout, before.bundle)
   const backups = changes ? await state.backUp(before.backups) : before.backups
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
   await keeper.update(({ restored: _settled, ...record }) => ({
@@ -43,29 +46,29 @@ export async function freeze(freezing: Freezing): Promise<void> {
   }))
   // Only now does nothing refer to the old ones.
   if (before.bundle && bundle && before.bundle.id !== bundle.id) {
-    await quietly(freezing, () => deleteBundle(objects, request.owner, before.bundle!))
+    await quietly(session, () => deleteBundle(world.objects, request.owner, before.bundle!))
   }
   for (const old of before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))) {
-    await quietly(freezing, () => deleteBackup(objects, request.owner, old))
+    await quietly(session, () => deleteBackup(world.objects, request.owner, old))
   }
 }
 
 async function freezeInputs(
-  { objects, request, folder, layout }: Freezing,
+  { world, request, folder }: Session,
+  { workspace, private: leftOut }: Layout,
   current: BundleRef | undefined,
 ): Promise<BundleRef | undefined> {
   const { verb, owner, tool } = request
-  const { workspace } = layout
   if (verb === 'destroy' || current?.hash === workspace.hash) return current
   const name = `${tool.name} ${tool.version}`
-  const packed = packBundle(folder.work, workspace, name, layout.private)
-  return saveBundle(objects, owner, packed, workspace.hash, name)
+  const packed = packBundle(folder.work, workspace, name, leftOut)
+  return saveBundle(world.objects, owner, packed, workspace.hash, name)
 }
 
-async function quietly({ log }: Freezing, work: () => Promise<void>): Promise<void> {
+async function quietly({ world }: Session, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    log.warn('Cleaning up failed', { error: messageOf(error) })
+    world.log.warn('Cleaning up failed', { error: messageOf(error) })
   }
 }

@@ -11,6 +11,7 @@ import type { Workspace } from '../workspace.ts'
 import { sortArguments } from './arguments.ts'
 import { type Credentials, PROVIDER_FILE } from './credentials.ts'
 import { type Folder, readText } from './folder.ts'
+import { keepState, STATE_FILE } from './state-files.ts'
 
 export interface Layout {
   /** Where Terraform runs. */
@@ -25,7 +26,6 @@ export interface Layout {
   readonly secrets: readonly string[]
 }
 
-const STATE_FILE = 'terraform.tfstate'
 const SOURCE_MARK = '.capt-source'
 const INIT_MARK = '.capt-init'
 const OVERRIDE_FILE = 'capt_backend_override.tf.json'
@@ -48,52 +48,6 @@ export function clearForFetch(folder: Folder): void {
 
 export function markFetched(folder: Folder, workspace: Workspace): void {
   if (workspace.source.kind === 'remote') writeFileSync(join(folder.work, SOURCE_MARK), workspace.source.address)
-}
-
-function keepState(folder: Folder, work: () => void): void {
-  const from = findState(folder)
-  if (from !== undefined) renameSync(from, folder.stateAside)
-  work()
-}
-
-/** The state file that Terraform left, in whichever entrypoint it ran. */
-export function findState(folder: Folder): string | undefined {
-  return existsSync(folder.work) ? findBelow(folder.work, STATE_FILE) : undefined
-}
-
-function findBelow(folder: string, name: string): string | undefined {
-  const own = join(folder, name)
-  if (existsSync(own)) return own
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (!entry.isDirectory() || entry.name === '.terraform') continue
-    const found = findBelow(join(folder, entry.name), name)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
-
-/** Text of the state in the folder: where Terraform left it, or where it waits while a module is fetched. */
-export function stateInFolder(folder: Folder): string | undefined {
-  for (const path of [findState(folder), folder.stateAside]) {
-    const text = path === undefined ? undefined : readText(path)
-    if (text !== undefined && text.trim() !== '') return text
-  }
-  return undefined
-}
-
-/** Puts the chosen state where Terraform will look for it, and nowhere else. */
-export function placeState(folder: Folder, root: string, text: string | undefined): void {
-  const path = join(root, STATE_FILE)
-  for (const old of [findState(folder), folder.stateAside]) {
-    if (old !== undefined && old !== path) rmSync(old, { force: true })
-  }
-  if (text === undefined) {
-    rmSync(path, { force: true })
-    return
-  }
-  if (readText(path) === text) return
-  mkdirSync(root, { recursive: true, mode: 0o700 })
-  writeFileSync(path, text, { mode: 0o600 })
 }
 
 /** Files of an inline module; those of an earlier rendering go. */

@@ -18,7 +18,7 @@ import {
   verifyState,
 } from '../state/state-store.ts'
 import { type Folder, readText } from './folder.ts'
-import { findState, placeState, stateInFolder } from './prepare.ts'
+import { findState, placeState, stateInFolder } from './state-files.ts'
 import { StateKeeper } from './state-keeper.ts'
 
 const KEPT_BACKUPS = 5
