@@ -149,9 +149,10 @@ async function manage(server: ApiServer, log: CollectingLog) {
   })
   let running: Running | undefined
   await objects.apply(AddonPipeline, defaultPipeline(HOME))
+  const deliveries = addonDeliveryController({ workloads, clusterApi: 'v1beta2', resourceSets: 'v1beta2', homeNamespace: HOME, wake: (key: Key) => running?.wake(DELIVERY_CONTROLLER, key), instances: simulatedInstances(objects) })
   const controllers = [
     addonPipelineController({ clusterApi: 'v1beta2', homeNamespace: HOME }),
-    addonDeliveryController({ workloads, clusterApi: 'v1beta2', resourceSets: 'v1beta2', homeNamespace: HOME, wake: (key: Key) => running?.wake(DELIVERY_CONTROLLER, key), instances: simulatedInstances(objects) }),
+    deliveries,
     resourceSetController({
       connect: async (cluster) => {
         const opened = await workloads.open(cluster)
@@ -169,6 +170,7 @@ async function manage(server: ApiServer, log: CollectingLog) {
     workloads,
     async close() {
       await running?.stop()
+      deliveries.stop()
       await simulation.stop()
       workloads.close()
       await connection.close()

@@ -27,7 +27,12 @@ import { createWorkloadWatches } from './workload-watches.ts'
 
 export const DELIVERY_CONTROLLER = 'addondelivery'
 
-export function addonDeliveryController(ports: DeliveryPorts): Controller<AddonDelivery, DeliverySeen, DeliveryAction> {
+export interface DeliveryController extends Controller<AddonDelivery, DeliverySeen, DeliveryAction> {
+  /** Closes the watches on workload clusters. */
+  stop(): void
+}
+
+export function addonDeliveryController(ports: DeliveryPorts): DeliveryController {
   const observer: Observer = { ports, carriers: createCarrierMemory(), watches: createWorkloadWatches(ports.maxWatches) }
   return {
     name: DELIVERY_CONTROLLER,
@@ -41,6 +46,7 @@ export function addonDeliveryController(ports: DeliveryPorts): Controller<AddonD
     decide: decideDelivery,
     act: (world, seen, action) => actDelivery(world, observer, seen, action),
     status: reportDelivery,
+    stop: () => observer.watches.releaseAll(),
   }
 }
 

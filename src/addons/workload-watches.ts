@@ -7,6 +7,7 @@ export interface WorkloadWatches {
   /** True when the cluster is watched for these kinds from now on. */
   hold(cluster: Key, workload: Workload, kinds: readonly KindRef[], onChange: () => void): boolean
   release(cluster: Key): void
+  releaseAll(): void
   readonly open: number
 }
 
@@ -28,6 +29,10 @@ export function createWorkloadWatches(limit = 20): WorkloadWatches {
       const id = keyText(cluster)
       held.get(id)?.close()
       held.delete(id)
+    },
+    releaseAll() {
+      for (const { close } of held.values()) close()
+      held.clear()
     },
     get open() {
       return held.size

@@ -72,11 +72,12 @@ export const command: Command = {
   },
 }
 
+const isSimulated = (home: Home): boolean => home.manager.engine.name.startsWith('simulated')
+
 function greet(home: Home, kubeconfig: string, io: Io): void {
-  const { name } = home.manager.engine
-  const engine = name.startsWith('simulated')
-    ? 'Terraform is not on the PATH, so its runs are simulated too'
-    : `${name} is real`
+  const engine = isSimulated(home)
+    ? 'Terraform runs are simulated: it was not found on the PATH, or simulation was asked for'
+    : `${home.manager.engine.name} is real`
   io.stdout.write(
     `capt demo: everything runs on this machine. ${engine}; the cloud and the workload cluster are simulated.\n\n`,
   )
@@ -94,7 +95,8 @@ async function tell(home: Home, timeoutMs: number, io: Io): Promise<boolean> {
   const say = (moment: Moment) => {
     told.add(moment.id)
     clearBar(io)
-    io.stdout.write(`${stamp()}${moment.subject.padEnd(15)} ${moment.word.padEnd(16)} ${moment.evidence}\n`)
+    const word = isSimulated(home) ? moment.word.replace('terraform', 'simulated') : moment.word
+    io.stdout.write(`${stamp()}${moment.subject.padEnd(15)} ${word.padEnd(16)} ${moment.evidence}\n`)
   }
   for (;;) {
     const objects = await readClusterObjects('demo', connected)

@@ -11,7 +11,7 @@ import {
   EXIT,
   type Io,
 } from './command.ts'
-import { isCluster, type Node, nameOf, nodesOf } from './move-graph.ts'
+import { isCluster, isSimulated, type Node, nameOf, nodesOf, withoutShared } from './move-graph.ts'
 import { copyAll, deleteAll, setPaused, waitForRuns } from './move-steps.ts'
 import { chooseClusters, kindsServedBy, readAll, refuseTaken } from './move-survey.ts'
 import { confirm } from './output.ts'
@@ -58,24 +58,29 @@ async function move(args: Arguments, io: Io, from: Connected, to: Connected): Pr
   const all = await readAll(from, kinds)
   const names = chooseClusters(all, args.positionals, from)
   const nodes = nodesOf(all, names)
-  if (nodes.some((node) => isCluster(node) && isDeletedForMove(node.object))) return finish(nodes, io, from, to)
-  for (const node of nodes) say(`  ${nameOf(node)}`)
+  if (nodes.some((node) => isCluster(node) && isDeletedForMove(node.object)))
+    return finish(nodes, withoutShared(all, nodes), io, from, to)
+  const copied = await aimAtTarget(nodes.filter((node) => !isSimulated(node)), to, say)
+  for (const node of copied) say(`  ${nameOf(node)}`)
   say(
-    `${nodes.length} objects of ${names.size === 1 ? 'one cluster' : `${names.size} clusters`}: ${from.server} → ${to.server}`,
+    `${copied.length} objects of ${names.size === 1 ? 'one cluster' : `${names.size} clusters`}: ${from.server} → ${to.server}`,
   )
-  await refuseTaken(nodes, to.objects)
+  await refuseTaken(copied, to.objects)
   if (args.values['dry-run'] === true) return EXIT.fine
   if (!(await confirm(`Move ${[...names].join(', ')} to ${to.server}?`, args, io))) return EXIT.failed
 
   const clusters = nodes.filter(isCluster)
   await setPaused(from.objects, clusters, true)
+  let going: readonly Node[]
   let moved: readonly Node[]
   try {
     say('Paused; waiting for runs in progress')
     await waitForRuns(from, kinds, names, parseDuration(String(args.values['wait'])), io)
     // Runs that ended meanwhile have saved their state: read everything once more.
-    moved = nodesOf(await readAll(from, kinds), names)
-    await copyAll(moved, to)
+    const latest = await readAll(from, kinds)
+    going = nodesOf(latest, names)
+    moved = withoutShared(latest, going)
+    await copyAll(await aimAtTarget(going.filter((node) => !isSimulated(node)), to, () => undefined), to)
   } catch (error) {
     await setPaused(from.objects, clusters, false)
     say('Nothing was moved; the clusters go on here')

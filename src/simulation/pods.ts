@@ -1,6 +1,6 @@
 // Plays the scheduler and the kubelet: pods get a node with room, start after a moment, and die with their node.
-import { ConfigMapKind, keyOf, NodeKind, PodKind } from '#api'
-import type { Projected } from '#kube'
+import { type AnyObject, ConfigMapKind, type KindRef, keyOf, NodeKind, PodKind } from '#api'
+import { isKubeError, type Objects, type Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
 import { conditionList, secondsLeft, type Stage } from './actor.ts'
@@ -17,6 +17,20 @@ interface Seen {
   readonly paceMs: number
 }
 type Action = { readonly do: 'bind'; readonly node: string } | { readonly do: 'delete' }
+
+const BindingKind: KindRef = { group: '', version: 'v1', kind: 'Binding', plural: 'bindings', namespaced: true }
+
+/** The embedded API keeps pods as data; a real one refuses the change and takes a node by a Binding alone. */
+async function bind(objects: Objects, pod: Projected<Pod>, node: string): Promise<void> {
+  const { namespace = '', name, uid = '', resourceVersion } = pod.metadata
+  try {
+    await objects.patch(PodKind, keyOf(pod), { type: 'merge', body: { metadata: { resourceVersion }, spec: { nodeName: node } } })
+  } catch (error) {
+    if (!isKubeError(error, 'Invalid')) throw error
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { namespace, name, uid }, target: { apiVersion: 'v1', kind: 'Node', name: node } }
+    await objects.create<AnyObject>(BindingKind, binding)
+  }
+}
 
 export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
   // Turns overlap: a place that was given away is taken before the cache has heard of it.
@@ -53,8 +67,7 @@ export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
     decide,
     act: async ({ objects }, { pod }, action) => {
       if (action.do === 'delete') return await objects.delete(PodKind, keyOf(pod))
-      const body = { metadata: { resourceVersion: pod.metadata.resourceVersion }, spec: { nodeName: action.node } }
-      await objects.patch(PodKind, keyOf(pod), { type: 'merge', body })
+      await bind(objects, pod, action.node)
     },
     status: report,
   }

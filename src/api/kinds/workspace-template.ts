@@ -26,7 +26,10 @@ const keyRef = (what: string) =>
 const variable = s.object(
   {
     key: s.string({ about: 'Name of the Terraform variable.', minLength: 1, maxLength: 253 }),
-    value: s.string({ about: 'Its value; lists and maps are written as JSON. ${name} stands for a variable of the apply.', maxLength: 65_536 }),
+    value: s.string({
+      about: 'Its value; lists and maps are written as JSON. ${name} stands for a variable of the apply.',
+      maxLength: 65_536,
+    }),
   },
   { required: ['key', 'value'] },
 )

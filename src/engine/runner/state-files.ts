@@ -51,4 +51,3 @@ export function placeState(folder: Folder, root: string, text: string | undefine
   mkdirSync(root, { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o600 })
 }
-

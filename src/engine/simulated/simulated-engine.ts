@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Key } from '#api'
 import type { Objects } from '#kube'
-import { type Clock, type Json, type Log, messageOf, toTimestamp } from '#lib'
+import { CaptError, type Clock, type Json, type Log, messageOf, toTimestamp } from '#lib'
 import { forgetWorkspace } from '../forget.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
@@ -12,6 +12,7 @@ import { livenessOf, ownIdentity } from '../processes.ts'
 import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, writeRecord } from '../record/record-store.ts'
 import { assembleVariables, declaredVariables } from '../render/variables.ts'
+import { readSource } from '../runner/credentials.ts'
 import { toRunFault } from '../runner/failure.ts'
 import { publicOutputs, writeConnectionSecret } from '../runner/outputs.ts'
 import { readState } from '../state/state-file.ts'
@@ -47,7 +48,10 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     const act = { runId: run.id, cancelled: false }
     active.set(id, act)
     try {
-      const target = verb === 'destroy' || !workspace ? NOTHING : evaluate(workspace)
+      const target =
+        verb === 'destroy' || !workspace
+          ? NOTHING
+          : evaluate(workspace, await variablesFromEnvironment(objects, owner, workspace))
       const before = readState((await loadState(objects, owner)) ?? '')
       const counts = countChanges(before?.addresses ?? [], target.addresses)
       const steps = [...counts.made, ...counts.gone]
@@ -166,13 +170,35 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
 const NOTHING: Evaluated = { addresses: [], outputs: {} }
 const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`
 
-function evaluate(workspace: Workspace): Evaluated {
+/** Terraform takes TF_VAR_… as variables; so does the simulation. */
+async function variablesFromEnvironment(
+  objects: Objects,
+  { namespace }: Owner,
+  workspace: Workspace,
+): Promise<Record<string, string>> {
+  const env: Record<string, string> = { ...workspace.env }
+  for (const { name, ref } of workspace.secretEnv) {
+    const value = await readSource(objects, namespace, ref)
+    if (value === undefined)
+      throw new CaptError(
+        'CAPT_CREDENTIALS_MISSING',
+        `there is no key ${ref.key} in Secret ${ref.namespace}/${ref.name}`,
+        { hint: 'make the Secret, then capt retry' },
+      )
+    env[name] = value
+  }
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (name.startsWith('TF_VAR_') ? [[name.slice(7), value]] : [])),
+  )
+}
+
+function evaluate(workspace: Workspace, environment: Readonly<Record<string, string>>): Evaluated {
   if (workspace.source.kind !== 'inline') throw unsupported('modules from elsewhere')
   if (workspace.varFiles.some(({ format }) => format !== 'JSON')) throw unsupported('variable files in HCL')
   const { files } = workspace
   const fromFiles = workspace.varFiles.map(({ content }) => JSON.parse(content) as Readonly<Record<string, Json>>)
   const given = assembleVariables(workspace.variables, declaredVariables(files))
-  return evaluateModule(files, Object.assign({}, ...fromFiles, given) as Readonly<Record<string, Json>>)
+  return evaluateModule(files, Object.assign({}, environment, ...fromFiles, given) as Readonly<Record<string, Json>>)
 }
 
 function countChanges(before: readonly string[], after: readonly string[]) {
