@@ -5,13 +5,42 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, defaultPipeline } from '#addons'
-import { ALL_KINDS, AddonDelivery, AddonPipeline, type AnyObject, CAPTControlPlane, ConfigMapKind, checkManifests, clusterKind, type Key, readManifests, type Secret, SecretKind, toCustomResourceDefinition, upgradeManifests } from '#api'
+import {
+  AddonDelivery,
+  AddonPipeline,
+  ALL_KINDS,
+  type AnyObject,
+  CAPTControlPlane,
+  ConfigMapKind,
+  checkManifests,
+  clusterKind,
+  type Key,
+  readManifests,
+  type Secret,
+  SecretKind,
+  toCustomResourceDefinition,
+  upgradeManifests,
+} from '#api'
 import { type ApiServer, type Converters, startApiServer } from '#apiserver'
-import { clusterDefinition, convertCluster, convertResourceSet, convertResourceSetBinding, resourceSetBindingController, resourceSetController, resourceSetDefinitions } from '#core'
+import {
+  clusterDefinition,
+  convertCluster,
+  convertResourceSet,
+  convertResourceSetBinding,
+  resourceSetBindingController,
+  resourceSetController,
+  resourceSetDefinitions,
+} from '#core'
 import { connect, createEvents, fixedCredentials, type Objects } from '#kube'
 import { systemClock } from '#lib'
 import { type AnyController, type Running, runControllers } from '#runtime'
-import { createSimulation, type RealmAccess, type RealmConnection, simulatedInstances, simulatedWorkloadSecret } from '#simulation'
+import {
+  createSimulation,
+  type RealmAccess,
+  type RealmConnection,
+  simulatedInstances,
+  simulatedWorkloadSecret,
+} from '#simulation'
 import { type CollectingLog, collectingLog } from '#testing'
 import { openWorkloads } from '../src/app-workloads.ts'
 
@@ -71,14 +100,51 @@ export async function embeddedWorld(): Promise<EmbeddedWorld> {
     async addCluster(name, labels, outputs) {
       const { objects } = parts
       const key = { namespace: 'default', name }
-      await objects.create(Cluster, { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { ...key, finalizers: ['cluster.cluster.x-k8s.io'], labels: { ...labels, 'capt.appthrust.com/simulation': 'workload' } }, spec: { controlPlaneRef: { apiGroup: CAPTControlPlane.group, kind: CAPTControlPlane.kind, name } } } as AnyObject)
-      await objects.create(CAPTControlPlane, { apiVersion: CAPTControlPlane.apiVersion, kind: CAPTControlPlane.kind, metadata: key, spec: { version: '1.35', workspaceTemplateRef: { name: 'eks' } } } as never)
-      await objects.patch(CAPTControlPlane, key, { type: 'merge', body: { status: { version: 'v1.35.0', workspaceStatus: { atProvider: { outputs } } } } }, { subresource: 'status' })
+      await objects.create(Cluster, {
+        apiVersion: 'cluster.x-k8s.io/v1beta2',
+        kind: 'Cluster',
+        metadata: {
+          ...key,
+          finalizers: ['cluster.cluster.x-k8s.io'],
+          labels: { ...labels, 'capt.appthrust.com/simulation': 'workload' },
+        },
+        spec: { controlPlaneRef: { apiGroup: CAPTControlPlane.group, kind: CAPTControlPlane.kind, name } },
+      } as AnyObject)
+      await objects.create(CAPTControlPlane, {
+        apiVersion: CAPTControlPlane.apiVersion,
+        kind: CAPTControlPlane.kind,
+        metadata: key,
+        spec: { version: '1.35', workspaceTemplateRef: { name: 'eks' } },
+      } as never)
+      await objects.patch(
+        CAPTControlPlane,
+        key,
+        { type: 'merge', body: { status: { version: 'v1.35.0', workspaceStatus: { atProvider: { outputs } } } } },
+        { subresource: 'status' },
+      )
       const secretKey = { namespace: 'default', name: simulatedWorkloadSecret(name) }
       await world.until(`${name} has a workload API`, async () => await objects.get(SecretKind, secretKey))
       const { data } = (await objects.get<Secret>(SecretKind, secretKey))!
-      await objects.create<Secret>(SecretKind, { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'default', name: `${name}-kubeconfig`, labels: { 'cluster.x-k8s.io/cluster-name': name } }, type: 'cluster.x-k8s.io/secret', data: { value: Buffer.from(kubeconfigOf(data!)).toString('base64') } })
-      await objects.patch(Cluster, key, { type: 'merge', body: { status: { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } } } }, { subresource: 'status' })
+      await objects.create<Secret>(SecretKind, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: {
+          namespace: 'default',
+          name: `${name}-kubeconfig`,
+          labels: { 'cluster.x-k8s.io/cluster-name': name },
+        },
+        type: 'cluster.x-k8s.io/secret',
+        data: { value: Buffer.from(kubeconfigOf(data!)).toString('base64') },
+      })
+      await objects.patch(
+        Cluster,
+        key,
+        {
+          type: 'merge',
+          body: { status: { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } } },
+        },
+        { subresource: 'status' },
+      )
     },
     async apply(example) {
       const text = readFileSync(join(import.meta.dirname, '..', 'examples', example), 'utf8')
@@ -86,7 +152,10 @@ export async function embeddedWorld(): Promise<EmbeddedWorld> {
       assert.deepEqual(checkManifests(manifests), [])
       for (const { object } of manifests) {
         const kind = object.kind === 'ConfigMap' ? ConfigMapKind : ALL_KINDS.find((one) => one.kind === object.kind)!
-        await parts.objects.apply(kind, { ...object, metadata: { ...object.metadata, namespace: object.metadata.namespace ?? 'default' } })
+        await parts.objects.apply(kind, {
+          ...object,
+          metadata: { ...object.metadata, namespace: object.metadata.namespace ?? 'default' },
+        })
       }
       return notes
     },
@@ -98,7 +167,9 @@ export async function embeddedWorld(): Promise<EmbeddedWorld> {
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
       const errors = log.lines.filter(({ level }) => level === 'error').slice(-5)
-      throw new Error(`Not within ${seconds} s: ${what}\n${JSON.stringify((await world.delivery('demo'))?.status, null, 1)}\n${JSON.stringify(errors, null, 1)}`)
+      throw new Error(
+        `Not within ${seconds} s: ${what}\n${JSON.stringify((await world.delivery('demo'))?.status, null, 1)}\n${JSON.stringify(errors, null, 1)}`,
+      )
     },
     async restart() {
       await parts.close()
@@ -129,7 +200,13 @@ function kubeconfigOf(data: Readonly<Record<string, string>>): string {
 
 async function manage(server: ApiServer, log: CollectingLog) {
   const clock = systemClock
-  const access = { server: server.url, ca: server.caPem, namespace: 'default', credentials: fixedCredentials({ token: server.token }), origin: 'the embedded home' }
+  const access = {
+    server: server.url,
+    ca: server.caPem,
+    namespace: 'default',
+    credentials: fixedCredentials({ token: server.token }),
+    origin: 'the embedded home',
+  }
   const connection = connect(access, { clock })
   const { objects, informers } = connection
   const workloads = openWorkloads(objects, clock)
@@ -149,7 +226,14 @@ async function manage(server: ApiServer, log: CollectingLog) {
   })
   let running: Running | undefined
   await objects.apply(AddonPipeline, defaultPipeline(HOME))
-  const deliveries = addonDeliveryController({ workloads, clusterApi: 'v1beta2', resourceSets: 'v1beta2', homeNamespace: HOME, wake: (key: Key) => running?.wake(DELIVERY_CONTROLLER, key), instances: simulatedInstances(objects) })
+  const deliveries = addonDeliveryController({
+    workloads,
+    clusterApi: 'v1beta2',
+    resourceSets: 'v1beta2',
+    homeNamespace: HOME,
+    wake: (key: Key) => running?.wake(DELIVERY_CONTROLLER, key),
+    instances: simulatedInstances(objects),
+  })
   const controllers = [
     addonPipelineController({ clusterApi: 'v1beta2', homeNamespace: HOME }),
     deliveries,
@@ -163,7 +247,14 @@ async function manage(server: ApiServer, log: CollectingLog) {
     resourceSetBindingController(),
     ...simulation.controllers,
   ] as unknown as AnyController[]
-  running = runControllers({ controllers, objects, informers, events: createEvents(objects, { clock, controller: 'test', instance: 'test' }), clock, log })
+  running = runControllers({
+    controllers,
+    objects,
+    informers,
+    events: createEvents(objects, { clock, controller: 'test', instance: 'test' }),
+    clock,
+    log,
+  })
   await running.synced()
   return {
     objects,
@@ -179,7 +270,13 @@ async function manage(server: ApiServer, log: CollectingLog) {
 }
 
 function connectRealm({ server, caPem: ca, token }: RealmAccess): RealmConnection {
-  const to = { server, ca, namespace: 'default', credentials: fixedCredentials({ token }), origin: 'the simulated workload' }
+  const to = {
+    server,
+    ca,
+    namespace: 'default',
+    credentials: fixedCredentials({ token }),
+    origin: 'the simulated workload',
+  }
   const main = connect(to, { clock: systemClock })
   const others: { close(): Promise<void> }[] = []
   return {

@@ -7,7 +7,13 @@ import { type AddonsWorld, addonsWorld, conditionStatus } from './addons-world.t
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
-const OCIRepository: KindRef = { group: 'source.toolkit.fluxcd.io', version: 'v1', kind: 'OCIRepository', plural: 'ocirepositories', namespaced: true }
+const OCIRepository: KindRef = {
+  group: 'source.toolkit.fluxcd.io',
+  version: 'v1',
+  kind: 'OCIRepository',
+  plural: 'ocirepositories',
+  namespaced: true,
+}
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const stage = (name: string) => world.stage('demo', name)
 
@@ -119,7 +125,11 @@ describe('what goes wrong in the workload cluster', () => {
     const workload = await world.addCluster('demo', { faults: { 'capt-probe': 'pull' } })
     await world.until('capt gives up', () => stage('flux')?.state === 'Failed', 6000)
     await world.setFault('demo', {})
-    await workload.others.patch(OCIRepository, { namespace: 'flux-system', name: 'capt-probe' }, { type: 'merge', body: { metadata: { annotations: { touched: 'yes' } } } })
+    await workload.others.patch(
+      OCIRepository,
+      { namespace: 'flux-system', name: 'capt-probe' },
+      { type: 'merge', body: { metadata: { annotations: { touched: 'yes' } } } },
+    )
     const body = { metadata: { annotations: { 'capt.appthrust.com/retry': 'now' } } }
     await world.home.others.patch(AddonDelivery, { namespace: 'default', name: 'demo' }, { type: 'merge', body })
     await world.until('ready', isReady, 60)

@@ -472,30 +472,70 @@ describe('what is already in a cluster', () => {
   it('a Karpenter in another namespace is not joined by a second one', async () => {
     world = await addonsWorld()
     const workload = await world.addCluster('demo', { labels: { 'fluxcd.io/enabled': 'true' } })
-    await workload.others.create(DeploymentKind, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'karpenter', namespace: 'karpenter', labels: { 'app.kubernetes.io/name': 'karpenter' } }, spec: { replicas: 0, selector: { matchLabels: { a: 'b' } }, template: {} } } as never)
-    await world.home.others.patch(Cluster, key, { type: 'merge', body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': 'enabled' } } } })
+    await workload.others.create(DeploymentKind, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'karpenter', namespace: 'karpenter', labels: { 'app.kubernetes.io/name': 'karpenter' } },
+      spec: { replicas: 0, selector: { matchLabels: { a: 'b' } }, template: {} },
+    } as never)
+    await world.home.others.patch(Cluster, key, {
+      type: 'merge',
+      body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': 'enabled' } } },
+    })
     await world.until('it is blocked', () => stage('karpenter')?.lastError?.code === 'CAPT_KARPENTER_ELSEWHERE')
     assert.deepEqual(workload.storage.list(HelmRelease), [])
   })
 
   it('objects in an API version that the new Flux dropped stop the upgrade before it is written', async () => {
-    world = await addonsWorld({ pipeline: withStage('flux', (one) => ({ ...one, flux: { ...one.flux!, version: '2.8.8' } })) })
+    world = await addonsWorld({
+      pipeline: withStage('flux', (one) => ({ ...one, flux: { ...one.flux!, version: '2.8.8' } })),
+    })
     const workload = await world.addCluster('demo', { labels: { 'fluxcd.io/enabled': 'true' } })
     await world.until('ready', isReady)
-    const definition: KindRef = { group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', namespaced: false }
-    await workload.others.patch(definition, { name: 'helmreleases.helm.toolkit.fluxcd.io' }, { type: 'merge', body: { status: { storedVersions: ['v2beta2', 'v2'] } } }, { subresource: 'status' })
-    await world.home.others.patch(AddonDelivery, key, { type: 'merge', body: { spec: { overrides: [{ stage: 'flux', version: '2.9.5' }] } } })
+    const definition: KindRef = {
+      group: 'apiextensions.k8s.io',
+      version: 'v1',
+      kind: 'CustomResourceDefinition',
+      plural: 'customresourcedefinitions',
+      namespaced: false,
+    }
+    await workload.others.patch(
+      definition,
+      { name: 'helmreleases.helm.toolkit.fluxcd.io' },
+      { type: 'merge', body: { status: { storedVersions: ['v2beta2', 'v2'] } } },
+      { subresource: 'status' },
+    )
+    await world.home.others.patch(AddonDelivery, key, {
+      type: 'merge',
+      body: { spec: { overrides: [{ stage: 'flux', version: '2.9.5' }] } },
+    })
     await world.until('it is blocked', () => stage('flux')?.lastError?.code === 'CAPT_FLUX_STORED_VERSIONS')
     assert.match(stage('flux')?.lastError?.message ?? '', /still stored as v2beta2/)
-    assert.equal(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' })?.metadata.labels?.['app.kubernetes.io/version'], 'v2.8.8')
+    assert.equal(
+      workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' })?.metadata.labels?.[
+        'app.kubernetes.io/version'
+      ],
+      'v2.8.8',
+    )
   })
 
   it('an upgrade of Flux reaches the cluster when it is asked for', async () => {
-    world = await addonsWorld({ pipeline: withStage('flux', (one) => ({ ...one, flux: { ...one.flux!, version: '2.8.8' } })) })
+    world = await addonsWorld({
+      pipeline: withStage('flux', (one) => ({ ...one, flux: { ...one.flux!, version: '2.8.8' } })),
+    })
     const workload = await world.addCluster('demo', { labels: { 'fluxcd.io/enabled': 'true' } })
     await world.until('ready', isReady)
-    await world.home.others.patch(AddonDelivery, key, { type: 'merge', body: { spec: { overrides: [{ stage: 'flux', version: '2.9.5' }] } } })
-    await world.until('it arrived', () => workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' })?.metadata.labels?.['app.kubernetes.io/version'] === 'v2.9.5')
+    await world.home.others.patch(AddonDelivery, key, {
+      type: 'merge',
+      body: { spec: { overrides: [{ stage: 'flux', version: '2.9.5' }] } },
+    })
+    await world.until(
+      'it arrived',
+      () =>
+        workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' })?.metadata.labels?.[
+          'app.kubernetes.io/version'
+        ] === 'v2.9.5',
+    )
     await world.until('ready', () => isReady() && stage('flux')?.wantedVersion === '2.9.5')
   })
 })

@@ -12,7 +12,9 @@ const isReady = (name: string) => conditionStatus(world.delivery(name), 'Ready')
 describe('the numbers of add-ons', () => {
   it('two stages settle with at most 40 writes per cluster, core included, however many there are', async () => {
     const shipped = defaultPipeline(HOME)
-    world = await addonsWorld({ pipeline: { ...shipped, spec: { ...shipped.spec, stages: shipped.spec.stages.slice(0, 2) } } })
+    world = await addonsWorld({
+      pipeline: { ...shipped, spec: { ...shipped.spec, stages: shipped.spec.stages.slice(0, 2) } },
+    })
     const names = Array.from({ length: 24 }, (_, i) => `c${i}`)
     for (const name of names) await world.addCluster(name)
     await world.until('all are ready', () => names.every(isReady), 110)
@@ -39,7 +41,10 @@ describe('the numbers of add-ons', () => {
       await world.until(`write ${kill} is done`, () => world.home.writes.length >= kill || isReady('demo'))
       await world.restart()
       await world.until(`ready after a kill at write ${kill}`, () => isReady('demo'))
-      assert.equal(world.home.peek(Cluster, { namespace: 'default', name: 'demo' })?.metadata.labels?.['karpenter.sh/enabled'], 'true')
+      assert.equal(
+        world.home.peek(Cluster, { namespace: 'default', name: 'demo' })?.metadata.labels?.['karpenter.sh/enabled'],
+        'true',
+      )
       assert.equal(world.home.storage.list(AddonDelivery).length, 1)
       if (kill <= 26) await world.close()
     }

@@ -113,6 +113,19 @@ describe('the control plane', () => {
     assert.equal(by('Available')?.status, 'True')
     assert.match(by('RollingOut')?.message ?? '', /aws_x\.y: no\. fix it/)
   })
+
+  it('is Available in the moment between the end of a run and the Secrets made from it', () => {
+    const status = { initialization: { controlPlaneInitialized: true } }
+    const seen = aPlaneSeen({ status, seen: { secrets: currentSecrets(), source: 'of the run that just ended' } })
+    const decision = decide(seen)
+    assert.deepEqual(decision, { is: 'act', actions: [{ do: 'write-secrets' }] })
+    const { conditions = [], fields } = statusOf(seen, decision)
+    const by = (type: string) => conditions.find((condition) => condition.type === type)
+    assert.deepEqual(
+      [by('Available')?.status, by('KubeconfigAvailable')?.status, fields?.['ready']],
+      ['True', 'True', true],
+    )
+  })
 })
 
 describe('the VPC', () => {

@@ -1,7 +1,11 @@
 // capt move between two management clusters in memory: the target goes on, the source is empty, nothing is destroyed.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
+import { defaultPipeline } from '#addons'
 import {
+  AddonDelivery,
+  AddonPipeline,
+  type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
   type KindRef,
@@ -178,6 +182,54 @@ describe('capt move', () => {
     await here.settle()
     assert.equal(here.condition(ClusterKind, 'demo', 'Available')?.status, 'True')
     assert.deepEqual(here.ledger, [])
+  })
+
+  it('leaves behind what clusters that stay still need, and takes a copy along', async () => {
+    const here = await aSource()
+    const there = await begin()
+    await applyAll(here, aCluster('other'))
+    await here.settle()
+    assert.equal(await move.run({ ...flags(), positionals: ['demo'] }, ioFor(here, there)), 0)
+    await there.settle()
+    await here.settle()
+    assert.deepEqual(namesOf(here, ClusterKind), ['other'])
+    assert.deepEqual(namesOf(here, WorkspaceTemplate), ['eks', 'vpc'])
+    assert.deepEqual(namesOf(there, WorkspaceTemplate), ['eks', 'vpc'])
+    assert.equal(here.condition(ClusterKind, 'other', 'Available')?.status, 'True')
+    assert.equal(there.condition(ClusterKind, 'demo', 'Available')?.status, 'True')
+  })
+
+  it('leaves a template that applies of other namespaces use', async () => {
+    const here = await aSource()
+    const there = await begin()
+    const template = { namespace: 'default', name: 'vpc' }
+    await here.cluster.others.patch(
+      WorkspaceTemplate,
+      template,
+      { type: 'merge', body: { status: { usedBy: 2 } } },
+      { subresource: 'status' },
+    )
+    assert.equal(await move.run(flags(), ioFor(here, there)), 0)
+    assert.deepEqual(namesOf(here, WorkspaceTemplate), ['vpc'])
+  })
+
+  it('hands add-ons to the pipeline that capt has in the target', async () => {
+    const here = await aSource()
+    const there = await begin()
+    const shipped = (namespace: string) => defaultPipeline(namespace) as unknown as AnyObject
+    here.cluster.seed(AddonPipeline, shipped('default'))
+    there.cluster.seed(AddonPipeline, shipped('capt-system'))
+    here.cluster.seed(AddonDelivery, {
+      apiVersion: AddonDelivery.apiVersion,
+      kind: AddonDelivery.kind,
+      metadata: { name: 'demo', namespace: 'default', labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } },
+      spec: { clusterName: 'demo', pipelineRef: { name: 'default' } },
+    } as unknown as AddonDelivery)
+    assert.equal(await move.run(flags(), ioFor(here, there)), 0)
+    const delivery = there.get<AddonDelivery>(AddonDelivery, 'demo')
+    assert.deepEqual(delivery?.spec.pipelineRef, { name: 'default', namespace: 'capt-system' })
+    assert.deepEqual(namesOf(there, AddonPipeline), ['default'], 'and there is no second one')
+    assert.deepEqual(namesOf(here, AddonPipeline), ['default'], 'it belongs to the home, not to the cluster')
   })
 
   it('never overwrites a cluster of the same name', async () => {

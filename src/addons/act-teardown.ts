@@ -10,19 +10,30 @@ import type { Observer } from './observe-delivery.ts'
 import type { TeardownAction, Thing } from './teardown-seen.ts'
 import { formatGates, parseGates } from './wish.ts'
 
-export async function actTeardown(world: World, observer: Observer, seen: DeliverySeen, action: TeardownAction): Promise<void> {
+export async function actTeardown(
+  world: World,
+  observer: Observer,
+  seen: DeliverySeen,
+  action: TeardownAction,
+): Promise<void> {
   const cluster = { namespace: seen.delivery.metadata.namespace!, name: seen.delivery.spec.clusterName }
   if (action.do === 'close-gate') return await closeGate(world, observer, seen, action.stage)
   if (action.do === 'terminate') {
     await observer.ports.instances?.terminate(cluster, action.instances)
-    world.events.emit(seen.delivery, { type: 'Warning', reason: 'InstancesTerminated', message: `Terminated ${action.instances.join(', ')}`, action: 'Terminate' })
+    world.events.emit(seen.delivery, {
+      type: 'Warning',
+      reason: 'InstancesTerminated',
+      message: `Terminated ${action.instances.join(', ')}`,
+      action: 'Terminate',
+    })
     return
   }
   const isHome = action.do === 'delete' && action.where === 'home'
   const objects = isHome ? world.objects : (await observer.ports.workloads.open(cluster))?.objects
   if (!objects) return
   for (const thing of action.things) {
-    if (action.do === 'delete') await objects.delete(thing.kind, thing.key, { propagation: action.foreground ? 'Foreground' : 'Background' })
+    if (action.do === 'delete')
+      await objects.delete(thing.kind, thing.key, { propagation: action.foreground ? 'Foreground' : 'Background' })
     else await stripFinalizers(objects, thing, action.finalizers)
   }
 }

@@ -33,13 +33,19 @@ export interface DeliveryController extends Controller<AddonDelivery, DeliverySe
 }
 
 export function addonDeliveryController(ports: DeliveryPorts): DeliveryController {
-  const observer: Observer = { ports, carriers: createCarrierMemory(), watches: createWorkloadWatches(ports.maxWatches) }
+  const observer: Observer = {
+    ports,
+    carriers: createCarrierMemory(),
+    watches: createWorkloadWatches(ports.maxWatches),
+  }
   return {
     name: DELIVERY_CONTROLLER,
     kind: AddonDelivery,
     indexes: [
       { kind: AddonDelivery, name: 'cluster', values: (object) => [clusterIdOf(object as AddonDelivery)] },
-      ...(ports.resourceSets ? [{ kind: clusterResourceSetKind(ports.resourceSets), name: 'addon-cluster', values: setClusterIndex }] : []),
+      ...(ports.resourceSets
+        ? [{ kind: clusterResourceSetKind(ports.resourceSets), name: 'addon-cluster', values: setClusterIndex }]
+        : []),
     ],
     wakes: wakesOf(ports),
     observe: (world, delivery) => observeDelivery(world, observer, delivery),

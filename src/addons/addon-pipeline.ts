@@ -1,9 +1,32 @@
 // The pipeline controller: one AddonDelivery per selected Cluster. It never uninstalls: a Cluster that is no longer
 // selected is let go as it is, and a pipeline that is still used cannot disappear.
-import { AddonDelivery, AddonPipeline, type AnyObject, CLUSTER_NAME_LABEL, type ClusterApiVersion, type ClusterFacts, clusterKind, type Key, keyOf, MOVE_LABEL, readCluster } from '#api'
+import {
+  AddonDelivery,
+  AddonPipeline,
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  type ClusterApiVersion,
+  type ClusterFacts,
+  clusterKind,
+  type Key,
+  keyOf,
+  MOVE_LABEL,
+  readCluster,
+} from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { isCaptError } from '#lib'
-import { act, addFinalizer, type Controller, done, hasFinalizer, isTrue, removeFinalizer, stalled, waiting, type World } from '#runtime'
+import {
+  act,
+  addFinalizer,
+  type Controller,
+  done,
+  hasFinalizer,
+  isTrue,
+  removeFinalizer,
+  stalled,
+  type World,
+  waiting,
+} from '#runtime'
 import { deliveryName, PIPELINE_FINALIZER, PIPELINE_LABEL, RELEASE_ANNOTATION } from './names.ts'
 import { orderStages } from './plan.ts'
 import { selects } from './selection.ts'
@@ -53,7 +76,10 @@ export function addonPipelineController(ports: PipelinePorts): Controller<AddonP
     decide,
     act: (world, seen, action) => actPipeline(world, seen, action, ports),
     status: (seen) => ({
-      fields: { clusters: seen.clusters.length, ready: seen.deliveries.filter((delivery) => isTrue(delivery, 'Ready')).length },
+      fields: {
+        clusters: seen.clusters.length,
+        ready: seen.deliveries.filter((delivery) => isTrue(delivery, 'Ready')).length,
+      },
     }),
   }
 }
@@ -88,7 +114,10 @@ function observe({ cache }: World, pipeline: Projected<AddonPipeline>, ports: Pi
 
 function faultOf(pipeline: Projected<AddonPipeline>, { homeNamespace }: PipelinePorts): PipelineSeen['fault'] {
   if (pipeline.spec.allNamespaces && pipeline.metadata.namespace !== homeNamespace)
-    return { message: 'allNamespaces is honoured only in the namespace where capt runs', hint: `Move the pipeline to ${homeNamespace}, or set allNamespaces to false` }
+    return {
+      message: 'allNamespaces is honoured only in the namespace where capt runs',
+      hint: `Move the pipeline to ${homeNamespace}, or set allNamespaces to false`,
+    }
   try {
     orderStages(pipeline.spec.stages)
     return undefined
@@ -98,18 +127,24 @@ function faultOf(pipeline: Projected<AddonPipeline>, { homeNamespace }: Pipeline
   }
 }
 
-export function decide(seen: PipelineSeen): ReturnType<Controller<AddonPipeline, PipelineSeen, PipelineAction>['decide']> {
+export function decide(
+  seen: PipelineSeen,
+): ReturnType<Controller<AddonPipeline, PipelineSeen, PipelineAction>['decide']> {
   const { pipeline, clusters, deliveries } = seen
   const isHeld = hasFinalizer(pipeline, PIPELINE_FINALIZER)
   if (pipeline.metadata.deletionTimestamp) {
     if (!isHeld) return done
     if (deliveries.length === 0) return act<PipelineAction>({ do: 'remove-finalizer' })
-    const names = deliveries.map((delivery) => delivery.metadata.name).sort().join(', ')
+    const names = deliveries
+      .map((delivery) => delivery.metadata.name)
+      .sort()
+      .join(', ')
     return waiting('StillUsed', `AddonDeliveries follow this pipeline: ${names}`)
   }
   if (seen.fault) return stalled('PipelineInvalid', seen.fault.message, seen.fault.hint)
   if (!isHeld) return act<PipelineAction>({ do: 'add-finalizer' })
-  const isFor = (delivery: Projected<AddonDelivery>, cluster: ClusterFacts) => delivery.metadata.namespace === cluster.namespace && delivery.spec.clusterName === cluster.name
+  const isFor = (delivery: Projected<AddonDelivery>, cluster: ClusterFacts) =>
+    delivery.metadata.namespace === cluster.namespace && delivery.spec.clusterName === cluster.name
   const missing = clusters.filter((cluster) => !deliveries.some((delivery) => isFor(delivery, cluster)))
   const actions: PipelineAction[] = [
     ...missing.map((cluster) => ({ do: 'create-delivery' as const, cluster })),
@@ -118,7 +153,12 @@ export function decide(seen: PipelineSeen): ReturnType<Controller<AddonPipeline,
   return actions.length > 0 ? act<PipelineAction>(...actions) : done
 }
 
-async function actPipeline(world: World, { pipeline }: PipelineSeen, action: PipelineAction, ports: PipelinePorts): Promise<void> {
+async function actPipeline(
+  world: World,
+  { pipeline }: PipelineSeen,
+  action: PipelineAction,
+  ports: PipelinePorts,
+): Promise<void> {
   const { objects } = world
   switch (action.do) {
     case 'add-finalizer':
@@ -129,13 +169,21 @@ async function actPipeline(world: World, { pipeline }: PipelineSeen, action: Pip
       return await createDelivery(world, pipeline, action.cluster, ports)
     case 'release-delivery': {
       const key = keyOf(action.delivery)
-      await objects.patch(AddonDelivery, key, { type: 'merge', body: { metadata: { annotations: { [RELEASE_ANNOTATION]: 'true' } } } })
+      await objects.patch(AddonDelivery, key, {
+        type: 'merge',
+        body: { metadata: { annotations: { [RELEASE_ANNOTATION]: 'true' } } },
+      })
       await objects.delete(AddonDelivery, key)
     }
   }
 }
 
-async function createDelivery(world: World, pipeline: Projected<AddonPipeline>, cluster: ClusterFacts, ports: PipelinePorts): Promise<void> {
+async function createDelivery(
+  world: World,
+  pipeline: Projected<AddonPipeline>,
+  cluster: ClusterFacts,
+  ports: PipelinePorts,
+): Promise<void> {
   const { group, version, kind } = clusterKind(ports.clusterApi)
   const isNear = pipeline.metadata.namespace === cluster.namespace
   const delivery = {

@@ -1,13 +1,24 @@
 // ConfigMaps and Secrets that carry manifests to core's ClusterResourceSet controller. What is in one is compared by
 // content; a carrier that was checked lately is not fetched again.
-import { keyedHash } from '#lib'
-import { type ClusterApiVersion, ConfigMapKind, type ConfigMap, type KindRef, MOVE_LABEL, type OwnerReference, type Secret, SecretKind } from '#api'
-import { CLUSTER_NAME_LABEL } from '#api'
-import type { Objects } from '#kube'
-import { RESOURCE_SET_SECRET_TYPE, CONTENT_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from './names.ts'
-import type { Carrier } from './render-stage.ts'
 
-export const carrierKind = (carrier: Pick<Carrier, 'kind'>): KindRef => (carrier.kind === 'Secret' ? SecretKind : ConfigMapKind)
+import {
+  CLUSTER_NAME_LABEL,
+  type ClusterApiVersion,
+  type ConfigMap,
+  ConfigMapKind,
+  type KindRef,
+  MOVE_LABEL,
+  type OwnerReference,
+  type Secret,
+  SecretKind,
+} from '#api'
+import type { Objects } from '#kube'
+import { keyedHash } from '#lib'
+import { CONTENT_ANNOTATION, MANAGED_LABEL, RESOURCE_SET_SECRET_TYPE, STAGE_LABEL } from './names.ts'
+import type { Carrier } from './render-part.ts'
+
+export const carrierKind = (carrier: Pick<Carrier, 'kind'>): KindRef =>
+  carrier.kind === 'Secret' ? SecretKind : ConfigMapKind
 
 export interface CarrierSight {
   /** Hash of what was rendered for it. */
@@ -46,7 +57,8 @@ export function createCarrierMemory(): CarrierMemory {
 
 export function readCarrier(live: ConfigMap & Secret, kind: Carrier['kind']): CarrierSight {
   const entries = Object.entries(live.data ?? {})
-  const values = kind === 'Secret' ? entries.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const) : entries
+  const values =
+    kind === 'Secret' ? entries.map(([key, value]) => [key, Buffer.from(value, 'base64')] as const) : entries
   return { content: live.metadata.annotations?.[CONTENT_ANNOTATION], hash: keyedHash(Object.fromEntries(values)) }
 }
 

@@ -15,7 +15,10 @@ export async function carryOver(objects: Objects, manifests: readonly Manifest[]
 async function read(objects: Objects, manifest: Manifest): Promise<UnknownObject | undefined> {
   const { name, namespace } = manifest.metadata
   try {
-    return await objects.get<UnknownObject>(parseKindRef(manifest), namespace === undefined ? { name } : { namespace, name })
+    return await objects.get<UnknownObject>(
+      parseKindRef(manifest),
+      namespace === undefined ? { name } : { namespace, name },
+    )
   } catch (error) {
     if (isKubeError(error, 'KindNotServed', 'NotFound')) return undefined
     throw error
@@ -24,10 +27,17 @@ async function read(objects: Objects, manifest: Manifest): Promise<UnknownObject
 
 export function carryInto(manifest: Manifest, live: UnknownObject | undefined): Manifest {
   if (!live || live.metadata.deletionTimestamp) return manifest
-  const { labels, annotations, finalizers } = manifest.metadata as { labels?: Record<string, string>; annotations?: Record<string, string>; finalizers?: readonly string[] }
+  const { labels, annotations, finalizers } = manifest.metadata as {
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+    finalizers?: readonly string[]
+  }
   const allFinalizers = [...new Set([...(finalizers ?? []), ...(live.metadata.finalizers ?? [])])].sort()
   const allLabels = { ...live.metadata.labels, ...labels }
-  const allAnnotations = { ...Object.fromEntries(Object.entries(live.metadata.annotations ?? {}).filter(([key]) => !NEVER.has(key))), ...annotations }
+  const allAnnotations = {
+    ...Object.fromEntries(Object.entries(live.metadata.annotations ?? {}).filter(([key]) => !NEVER.has(key))),
+    ...annotations,
+  }
   return {
     ...manifest,
     metadata: {

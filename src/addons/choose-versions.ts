@@ -18,10 +18,14 @@ export function chooseVersions(
 ): { readonly versions: Versions | undefined; readonly faults: readonly MatrixFault[] } {
   const flux = stages.find((stage) => stage.flux)
   const karpenter = stages.find((stage) => stage.karpenter)
-  const overrideOf = (stage: AddonStage | undefined) => delivery.spec.overrides.find((one) => one.stage === stage?.name)?.version
+  const overrideOf = (stage: AddonStage | undefined) =>
+    delivery.spec.overrides.find((one) => one.stage === stage?.name)?.version
   const defaults = safeDefaults(kubernetes)
   const fluxVersion = adopted ?? overrideOf(flux) ?? flux?.flux?.version ?? defaults?.flux
-  const karpenterVersion = (overrideOf(karpenter) ?? karpenter?.karpenter?.version ?? defaults?.karpenter)?.replace(/^v/, '')
+  const karpenterVersion = (overrideOf(karpenter) ?? karpenter?.karpenter?.version ?? defaults?.karpenter)?.replace(
+    /^v/,
+    '',
+  )
   const faults = checkPair({
     kubernetes,
     // What a person runs already is judged by what it serves, not by the matrix.
@@ -40,4 +44,3 @@ function safeDefaults(kubernetes: string): Versions | undefined {
     throw error
   }
 }
-

@@ -3,10 +3,11 @@
 import { type AnyObject, isDeletedForMove } from '#api'
 import { act, type Decision, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
-import { judgeStage, type StageJudgement } from './judge-stage.ts'
+import { judgeStage } from './judge-stage.ts'
 import { DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
 import { recheckSeconds } from './recheck.ts'
 import { judgeTeardown } from './teardown.ts'
+import type { StageJudgement } from './verdict.ts'
 
 /** How often a workload is looked at that makes progress but has no watch. */
 const POLL_SECONDS = 15
@@ -16,7 +17,8 @@ export function decideDelivery(seen: DeliverySeen): Decision<DeliveryAction> {
   const isHeld = hasFinalizer(delivery, DELIVERY_FINALIZER)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined
   if (isGoing && !isHeld) return doneFor(recheckSeconds(delivery.metadata.uid))
-  if (isGoing && (isDeletedForMove(delivery) || isReleased(delivery))) return act<DeliveryAction>({ do: 'remove-finalizer' })
+  if (isGoing && (isDeletedForMove(delivery) || isReleased(delivery)))
+    return act<DeliveryAction>({ do: 'remove-finalizer' })
   if (seen.pause) return waiting('Paused', seen.pause)
   if (teardown) return decideTeardown(seen, isGoing)
   if (!isHeld) return act<DeliveryAction>({ do: 'add-finalizer' })
@@ -46,12 +48,18 @@ function stopOf(seen: DeliverySeen): Decision<DeliveryAction> | undefined {
     const message = `AddonPipeline ${spec.pipelineRef.name} is being deleted`
     return stalled('PipelineDeleting', message, 'Delete this AddonDelivery to take its add-ons away, or the Cluster')
   }
-  if (seen.conflict) return stalled('PipelineConflict', seen.conflict, 'Let one pipeline alone select this Cluster, or rename the stage')
+  if (seen.conflict)
+    return stalled('PipelineConflict', seen.conflict, 'Let one pipeline alone select this Cluster, or rename the stage')
   if (seen.planFault) return stalled('PipelineInvalid', seen.planFault.message, seen.planFault.hint)
   if (spec.suspend) return waiting('Suspended', 'spec.suspend is set')
   if (!seen.areSetsServed) {
     const message = 'The API server does not serve ClusterResourceSet'
-    return stalled('ResourceSetsNotServed', message, 'Install Cluster API 1.4 or later; before 1.10 set EXP_CLUSTER_RESOURCE_SET=true', 300)
+    return stalled(
+      'ResourceSetsNotServed',
+      message,
+      'Install Cluster API 1.4 or later; before 1.10 set EXP_CLUSTER_RESOURCE_SET=true',
+      300,
+    )
   }
   const [fault] = seen.faults
   return fault ? stalled('VersionMismatch', seen.faults.map((one) => one.message).join('; '), fault.hint) : undefined
@@ -80,6 +88,8 @@ function decideStages(seen: DeliverySeen): Decision<DeliveryAction> {
 
 /** Every stage that wants to be looked at again must be, whichever stage speaks for the whole. */
 function soonest(decisions: readonly Decision<DeliveryAction>[]): { retryAfterSeconds?: number } {
-  const times = decisions.flatMap((one) => (one.is !== 'act' && one.retryAfterSeconds !== undefined ? [one.retryAfterSeconds] : []))
+  const times = decisions.flatMap((one) =>
+    one.is !== 'act' && one.retryAfterSeconds !== undefined ? [one.retryAfterSeconds] : [],
+  )
   return times.length === 0 ? {} : { retryAfterSeconds: Math.min(...times) }
 }

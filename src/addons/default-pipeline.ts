@@ -4,7 +4,10 @@ import { DEFAULT_PIPELINE, MANAGED_LABEL, PIPELINE_CHOICE_LABEL } from './names.
 
 export const FLUX_WISH = { key: 'fluxcd.io/enabled', value: 'true' } as const
 export const KARPENTER_WISH = { key: 'installation.appthrust.com/eks-karpenter', value: 'enabled' } as const
-export const NODE_POOL_WISH = { key: 'installation.appthrust.com/karpenter-provider-aws-default-nodepool', value: 'enabled' } as const
+export const NODE_POOL_WISH = {
+  key: 'installation.appthrust.com/karpenter-provider-aws-default-nodepool',
+  value: 'enabled',
+} as const
 export const KARPENTER_GATE = 'karpenter.sh/enabled'
 
 const retry = { limit: 5, backoff: '30s' }
@@ -22,7 +25,13 @@ export function defaultPipeline(namespace: string): AddonPipeline {
       variablesFrom: [{ kind: 'ConfigMap', name: '${CLUSTER_NAME}-addons', optional: true }],
       teardown: { terminateInstances: false, timeout: '15m' },
       stages: [
-        { name: 'flux', needs: [], enabledBy: [FLUX_WISH], flux: { networkPolicy: true, existing: 'Adopt' }, ...shared },
+        {
+          name: 'flux',
+          needs: [],
+          enabledBy: [FLUX_WISH],
+          flux: { networkPolicy: true, existing: 'Adopt' },
+          ...shared,
+        },
         {
           name: 'karpenter',
           needs: ['flux'],

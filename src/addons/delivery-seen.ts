@@ -3,8 +3,9 @@ import type { AddonDelivery, AddonPipeline, AddonStage, ClusterFacts, StageStatu
 import type { MatrixFault } from '#catalog'
 import type { Projected } from '#kube'
 import type { Finding } from './health-finding.ts'
-import type { Part, Rendered } from './render-stage.ts'
-import type { TeardownSeen, TeardownAction } from './teardown-seen.ts'
+import type { Part } from './render-part.ts'
+import type { Rendered } from './render-stage.ts'
+import type { TeardownAction, TeardownSeen } from './teardown-seen.ts'
 
 /** One carrier as the binding and we see it. */
 export interface DeliveredRow {

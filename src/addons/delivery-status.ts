@@ -5,8 +5,8 @@ import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { summarize } from './health.ts'
-import type { StageJudgement } from './judge-stage.ts'
 import { judgeTeardown } from './teardown.ts'
+import type { StageJudgement } from './verdict.ts'
 
 export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAction>): StatusReport {
   if (seen.teardown) return reportTeardown(seen)
@@ -21,11 +21,23 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
 }
 
 function progressing(judged: readonly StageJudgement[], decision: Decision<DeliveryAction>): ConditionDraft {
-  const moving = judged.filter(({ state }) => state === 'Delivering' || state === 'Checking').map(({ seen }) => seen.stage.name)
-  if (decision.is === 'act' || moving.length > 0)
-    return { type: 'Progressing', status: 'True', reason: 'Delivering', message: moving.length > 0 ? `Bringing ${moving.join(', ')}` : '' }
+  const moving = judged
+    .filter(({ state }) => state === 'Delivering' || state === 'Checking')
+    .map(({ seen }) => seen.stage.name)
+  if (isWork(decision) || moving.length > 0)
+    return {
+      type: 'Progressing',
+      status: 'True',
+      reason: 'Delivering',
+      message: moving.length > 0 ? `Bringing ${moving.join(', ')}` : '',
+    }
   const reason = decision.is === 'done' ? 'Settled' : decision.is === 'stalled' ? 'Stalled' : 'Waiting'
   return { type: 'Progressing', status: 'False', reason, message: '' }
+}
+
+/** Housekeeping on the delivery itself moves nothing: it must not look like a beginning that was broken off. */
+function isWork(decision: Decision<DeliveryAction>): boolean {
+  return decision.is === 'act' && decision.actions.some((action) => action.do !== 'add-finalizer' && action.do !== 'adopt')
 }
 
 function reportTeardown(seen: DeliverySeen): StatusReport {
@@ -40,7 +52,10 @@ function reportTeardown(seen: DeliverySeen): StatusReport {
     if (isOver && !isWhole) return { name: one.name, state: 'NotWanted' }
     return { ...one, state: 'Removing', reason, message: summary }
   })
-  return { fields: { stages, teardown: isOver && !isWhole ? undefined : status }, conditions: isWhole ? [tornDown, moving] : [moving] }
+  return {
+    fields: { stages, teardown: isOver && !isWhole ? undefined : status },
+    conditions: isWhole ? [tornDown, moving] : [moving],
+  }
 }
 
 function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
@@ -66,10 +81,24 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
     ...(judged.adopted ? { adopted: judged.adopted } : {}),
     ...(isReady && judged.startedAt ? { contentHash: rendered.hash } : {}),
     ...(rows.length > 0 && seen.hasSets && !judged.adopted
-      ? { delivered: { equal, ...(deliveredSince ? { since: deliveredSince } : {}), resources: rows.map((row) => ({ ...row, bindingHash: row.bindingHash })) } }
+      ? {
+          delivered: {
+            equal,
+            ...(deliveredSince ? { since: deliveredSince } : {}),
+            resources: rows.map((row) => ({ ...row, bindingHash: row.bindingHash })),
+          },
+        }
       : {}),
     healthy: { status: health, evidence: evidenceOf(judged), since: healthySince },
-    ...(seen.gate ? { gate: { label: seen.gate.label, open: seen.gate.isOurs && seen.gate.isSet, ...(isEarly(judged) ? { early: true } : {}) } } : {}),
+    ...(seen.gate
+      ? {
+          gate: {
+            label: seen.gate.label,
+            open: seen.gate.isOurs && seen.gate.isSet,
+            ...(isEarly(judged) ? { early: true } : {}),
+          },
+        }
+      : {}),
     ...(judged.attempts > 0 ? { attempts: judged.attempts } : {}),
     ...(judged.lastAttemptAt ? { lastAttemptAt: judged.lastAttemptAt } : {}),
     ...(judged.failedAt ? { failedAt: judged.failedAt } : {}),
@@ -89,12 +118,21 @@ function evidenceOf({ seen }: StageJudgement): readonly string[] {
   return summarize(findings)
 }
 
-function durationsOf({ startedAt, seen }: StageJudgement, delivered: string | undefined, healthy: string | undefined): Pick<StageStatus, 'durations'> {
+function durationsOf(
+  { startedAt, seen }: StageJudgement,
+  delivered: string | undefined,
+  healthy: string | undefined,
+): Pick<StageStatus, 'durations'> {
   if (!startedAt) return {}
   // A stage that broke and recovered keeps the time of its first arrival.
   const first = seen.before?.startedAt === startedAt ? seen.before.durations : undefined
   const since = (end: string | undefined) => (end ? formatDuration(Date.parse(end) - Date.parse(startedAt)) : undefined)
   const durations = { delivered: first?.delivered ?? since(delivered), healthy: first?.healthy ?? since(healthy) }
   if (!durations.delivered && !durations.healthy) return {}
-  return { durations: { ...(durations.delivered ? { delivered: durations.delivered } : {}), ...(durations.healthy ? { healthy: durations.healthy } : {}) } }
+  return {
+    durations: {
+      ...(durations.delivered ? { delivered: durations.delivered } : {}),
+      ...(durations.healthy ? { healthy: durations.healthy } : {}),
+    },
+  }
 }

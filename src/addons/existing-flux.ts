@@ -1,7 +1,8 @@
 // Is there a Flux already, and whose is it? Nothing that capt did not put there is overwritten, so this is asked of the
 // workload cluster before the first delivery and before every change of version.
-import { compareVersions, fluxLineOfChart, fluxReleases, parseVersion } from '#catalog'
+
 import { DeploymentKind, type UnknownObject } from '#api'
+import { compareVersions, fluxLineOfChart, fluxReleases, parseVersion } from '#catalog'
 import type { Objects } from '#kube'
 import { isPlainObject } from '#lib'
 import type { Existing } from './delivery-seen.ts'
@@ -17,7 +18,10 @@ const CONTROLLERS = ['source-controller', 'helm-controller']
 
 export async function findFlux(objects: Objects, wanted: string | undefined): Promise<FoundFlux> {
   const deployments: UnknownObject[] = []
-  for await (const one of objects.list<UnknownObject>(DeploymentKind, { labelSelector: 'app.kubernetes.io/part-of=flux' })) deployments.push(one)
+  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
+    labelSelector: 'app.kubernetes.io/part-of=flux',
+  }))
+    deployments.push(one)
   for (const name of CONTROLLERS) {
     if (deployments.some((one) => one.metadata.name === name)) continue
     const bare = await objects.get<UnknownObject>(DeploymentKind, { namespace: FLUX_NAMESPACE, name })
@@ -34,7 +38,8 @@ export function judgeFlux(deployments: readonly UnknownObject[], wanted: string 
   const namespace = first.metadata.namespace ?? FLUX_NAMESPACE
   const version = versionOf(first)
   if (foreign.length > 0) return { existing: { is: 'foreign', version, how: howOf(first) }, namespace }
-  if (version && wanted && compareVersions(version, wanted) > 0) return { existing: { is: 'newer', version }, namespace }
+  if (version && wanted && compareVersions(version, wanted) > 0)
+    return { existing: { is: 'newer', version }, namespace }
   return { existing: { is: 'ours' }, namespace }
 }
 

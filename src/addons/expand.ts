@@ -1,6 +1,6 @@
 // Fills ${NAME} into manifests, per YAML value: a value stays data and can never become another key or document.
 // Strict: what is not known is reported by name, nothing becomes an empty string. `$${` writes a literal `${`.
-import { type Json, isPlainObject } from '#lib'
+import { isPlainObject, type Json } from '#lib'
 
 const REFERENCE = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 

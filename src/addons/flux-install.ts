@@ -2,6 +2,7 @@
 // catalogue; everything around them is written here. Rendering is pure and stable: same options, same text.
 import { type FluxRelease, fluxRelease } from '#catalog'
 import type { JsonObject } from '#lib'
+import { FLUX_CONTROLLERS, type FluxController, fluxQuota, fluxRbac, inFlux } from './flux-rbac.ts'
 import type { Manifest } from './manifests.ts'
 import { FLUX_NAMESPACE, MANAGED_LABEL } from './names.ts'
 
@@ -13,10 +14,12 @@ export interface FluxOptions {
 }
 
 const DEFAULT_REGISTRY = 'ghcr.io/fluxcd'
-const CONTROLLERS = ['source-controller', 'helm-controller'] as const
-type ControllerName = (typeof CONTROLLERS)[number]
 
-export function renderFlux(version: string, definitions: readonly JsonObject[], options: FluxOptions): readonly Manifest[] {
+export function renderFlux(
+  version: string,
+  definitions: readonly JsonObject[],
+  options: FluxOptions,
+): readonly Manifest[] {
   const release = fluxRelease(version)
   const labels = {
     'app.kubernetes.io/instance': FLUX_NAMESPACE,
@@ -27,11 +30,11 @@ export function renderFlux(version: string, definitions: readonly JsonObject[], 
   const objects = [
     namespace(),
     ...definitions.map((one) => one as unknown as Manifest),
-    quota(),
-    ...CONTROLLERS.map(serviceAccount),
-    ...rbac(),
+    fluxQuota(),
+    ...FLUX_CONTROLLERS.map(serviceAccount),
+    ...fluxRbac(),
     sourceService(),
-    ...CONTROLLERS.map((name) => deployment(name, release, labels, options)),
+    ...FLUX_CONTROLLERS.map((name) => deployment(name, release, labels, options)),
     ...(options.networkPolicy ? networkPolicies() : []),
   ]
   return objects.map((object) => withLabels(object, { ...componentLabel(object), ...labels }))
@@ -48,81 +51,20 @@ function componentLabel(object: Manifest): Record<string, string> {
     ? 'helm-controller'
     : name.endsWith('.source.toolkit.fluxcd.io')
       ? 'source-controller'
-      : CONTROLLERS.find((controller) => controller === name)
+      : FLUX_CONTROLLERS.find((controller) => controller === name)
   return component ? { 'app.kubernetes.io/component': component } : {}
 }
 
-const inFlux = (name: string) => ({ name, namespace: FLUX_NAMESPACE })
-
 function namespace(): Manifest {
-  const labels = { 'pod-security.kubernetes.io/warn': 'restricted', 'pod-security.kubernetes.io/warn-version': 'latest' }
+  const labels = {
+    'pod-security.kubernetes.io/warn': 'restricted',
+    'pod-security.kubernetes.io/warn-version': 'latest',
+  }
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: FLUX_NAMESPACE, labels } }
 }
 
-/** Pods of a system priority class are refused outside kube-system unless a quota allows them. */
-function quota(): Manifest {
-  const scopeSelector = {
-    matchExpressions: [
-      { operator: 'In', scopeName: 'PriorityClass', values: ['system-node-critical', 'system-cluster-critical'] },
-    ],
-  }
-  return {
-    apiVersion: 'v1',
-    kind: 'ResourceQuota',
-    metadata: inFlux(`critical-pods-${FLUX_NAMESPACE}`),
-    spec: { hard: { pods: '1000' }, scopeSelector },
-  }
-}
-
-function serviceAccount(name: ControllerName): Manifest {
+function serviceAccount(name: FluxController): Manifest {
   return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: inFlux(name) }
-}
-
-function rbac(): readonly Manifest[] {
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const all = (apiGroup: string) => ({ apiGroups: [apiGroup], resources: ['*'], verbs: ['*'] })
-  const toolkit = ['source.toolkit.fluxcd.io', 'helm.toolkit.fluxcd.io']
-  const change = ['create', 'delete', 'deletecollection', 'patch', 'update']
-  const aggregate = (...roles: readonly string[]) =>
-    Object.fromEntries(roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']))
-  const subject = (name: ControllerName) => ({ kind: 'ServiceAccount', ...inFlux(name) })
-  const bind = (name: string, role: string, who: readonly ControllerName[]): Manifest => ({
-    apiVersion,
-    kind: 'ClusterRoleBinding',
-    metadata: { name: `${name}-${FLUX_NAMESPACE}` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: who.map(subject),
-  })
-  const leases = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
-  return [
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata: { name: `crd-controller-${FLUX_NAMESPACE}` },
-      rules: [
-        ...toolkit.map(all),
-        { apiGroups: [''], resources: ['namespaces', 'secrets', 'configmaps', 'serviceaccounts'], verbs: ['get', 'list', 'watch'] },
-        { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
-        { apiGroups: [''], resources: ['serviceaccounts/token'], verbs: ['create'] },
-        { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: leases },
-        { nonResourceURLs: ['/livez/ping'], verbs: ['head'] },
-      ],
-    },
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata: { name: `flux-edit-${FLUX_NAMESPACE}`, labels: aggregate('edit', 'admin') },
-      rules: [{ apiGroups: toolkit, resources: ['*'], verbs: change }],
-    },
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata: { name: `flux-view-${FLUX_NAMESPACE}`, labels: aggregate('view', 'edit', 'admin') },
-      rules: [{ apiGroups: toolkit, resources: ['*'], verbs: ['get', 'list', 'watch'] }],
-    },
-    bind('crd-controller', `crd-controller-${FLUX_NAMESPACE}`, CONTROLLERS),
-    bind('cluster-reconciler', 'cluster-admin', ['helm-controller']),
-  ]
 }
 
 /** helm-controller downloads charts from here. */
@@ -139,7 +81,7 @@ function sourceService(): Manifest {
   }
 }
 
-const VOLUMES: Record<ControllerName, readonly { readonly name: string; readonly path: string }[]> = {
+const VOLUMES: Record<FluxController, readonly { readonly name: string; readonly path: string }[]> = {
   'source-controller': [
     { name: 'data', path: '/data' },
     { name: 'tmp', path: '/tmp' },
@@ -147,7 +89,12 @@ const VOLUMES: Record<ControllerName, readonly { readonly name: string; readonly
   'helm-controller': [{ name: 'temp', path: '/tmp' }],
 }
 
-function deployment(name: ControllerName, release: FluxRelease, labels: Record<string, string>, options: FluxOptions): Manifest {
+function deployment(
+  name: FluxController,
+  release: FluxRelease,
+  labels: Record<string, string>,
+  options: FluxOptions,
+): Manifest {
   const isSource = name === 'source-controller'
   const volumes = VOLUMES[name]
   const container = {
@@ -161,11 +108,16 @@ function deployment(name: ControllerName, release: FluxRelease, labels: Record<s
       '--log-level=info',
       '--log-encoding=json',
       '--enable-leader-election',
-      ...(isSource ? ['--storage-path=/data', '--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.'] : []),
+      ...(isSource
+        ? ['--storage-path=/data', '--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.']
+        : []),
     ],
     env: [
       { name: 'RUNTIME_NAMESPACE', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } } },
-      { name: 'GOMEMLIMIT', valueFrom: { resourceFieldRef: { containerName: 'manager', resource: 'limits.memory', divisor: '0' } } },
+      {
+        name: 'GOMEMLIMIT',
+        valueFrom: { resourceFieldRef: { containerName: 'manager', resource: 'limits.memory', divisor: '0' } },
+      },
       ...(isSource ? [{ name: 'TUF_ROOT', value: '/tmp/.sigstore' }] : []),
     ],
     ports: [
@@ -212,7 +164,7 @@ function deployment(name: ControllerName, release: FluxRelease, labels: Record<s
   }
 }
 
-function imageOf(name: ControllerName, release: FluxRelease, options: FluxOptions): string {
+function imageOf(name: FluxController, release: FluxRelease, options: FluxOptions): string {
   const version = name === 'source-controller' ? release.sourceController : release.helmController
   const digest = options.imageDigests?.[name]
   return `${options.imageRegistry ?? DEFAULT_REGISTRY}/${name}:v${version}${digest ? `@${digest}` : ''}`
@@ -227,7 +179,11 @@ function networkPolicies(): readonly Manifest[] {
     spec: { podSelector: {}, ...spec },
   })
   return [
-    policy('allow-egress', { policyTypes: ['Ingress', 'Egress'], egress: [{}], ingress: [{ from: [{ podSelector: {} }] }] }),
+    policy('allow-egress', {
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [{}],
+      ingress: [{ from: [{ podSelector: {} }] }],
+    }),
     policy('allow-scraping', {
       policyTypes: ['Ingress'],
       ingress: [{ from: [{ namespaceSelector: {} }], ports: [{ port: 8080, protocol: 'TCP' }] }],

@@ -1,8 +1,8 @@
 // What "Flux works" means, in levels: CRDs, Deployments, the artifact service, and a source that was really fetched.
 import type { AddonStage } from '#api'
 import { parseDuration } from '#lib'
-import { FLUX_FINALIZER } from './karpenter-stage.ts'
 import type { Check } from './health-read.ts'
+import { FLUX_FINALIZER } from './karpenter-stage.ts'
 import type { Manifest } from './manifests.ts'
 import { FLUX_NAMESPACE, MANAGED_LABEL } from './names.ts'
 
@@ -32,7 +32,12 @@ export function renderProbe(probe: NonNullable<FluxSpec['probe']>): readonly Man
     {
       apiVersion: 'source.toolkit.fluxcd.io/v1',
       kind: 'OCIRepository',
-      metadata: { name: PROBE, namespace: FLUX_NAMESPACE, labels: { [MANAGED_LABEL]: 'true' }, finalizers: [FLUX_FINALIZER] },
+      metadata: {
+        name: PROBE,
+        namespace: FLUX_NAMESPACE,
+        labels: { [MANAGED_LABEL]: 'true' },
+        finalizers: [FLUX_FINALIZER],
+      },
       spec: { interval: '1h', url: probe.url, ref: { tag: probe.tag } },
     },
   ]
@@ -41,7 +46,10 @@ export function renderProbe(probe: NonNullable<FluxSpec['probe']>): readonly Man
 export const READINESS_JOB = 'fluxcd-readiness-check'
 
 /** The readiness Job of the older proposal with rights, a deadline and a selector that matches. */
-export function renderReadinessJob(job: NonNullable<FluxSpec['readinessJob']>, tolerations: FluxSpec['tolerations']): readonly Manifest[] {
+export function renderReadinessJob(
+  job: NonNullable<FluxSpec['readinessJob']>,
+  tolerations: FluxSpec['tolerations'],
+): readonly Manifest[] {
   const seconds = Math.max(1, Math.ceil(parseDuration(job.deadline) / 1000))
   const metadata = { name: READINESS_JOB, namespace: FLUX_NAMESPACE, labels: { [MANAGED_LABEL]: 'true' } }
   const rbac = 'rbac.authorization.k8s.io'

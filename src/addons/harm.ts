@@ -1,6 +1,12 @@
 // Looks for what would make a delivery do harm: a second Karpenter in another namespace, or objects stored in an API
 // version that the new CRDs no longer have. Asked only before content changes.
-import { type AddonStage, CustomResourceDefinitionKind, DeploymentKind, type StageStatus, type UnknownObject } from '#api'
+import {
+  type AddonStage,
+  CustomResourceDefinitionKind,
+  DeploymentKind,
+  type StageStatus,
+  type UnknownObject,
+} from '#api'
 import type { Objects } from '#kube'
 import { isPlainObject } from '#lib'
 import type { Existing } from './delivery-seen.ts'
@@ -17,13 +23,19 @@ export async function findHarm(
 ): Promise<Existing | undefined> {
   if (!workload || before?.contentHash === rendered.hash) return undefined
   if (stage.karpenter) return await findSecondKarpenter(workload.objects, stage.karpenter.namespace)
-  if (stage.flux && existing.is === 'ours') return await findStoredVersions(workload.objects, rendered.parts.flatMap((part) => part.manifests))
+  if (stage.flux && existing.is === 'ours')
+    return await findStoredVersions(
+      workload.objects,
+      rendered.parts.flatMap((part) => part.manifests),
+    )
   return undefined
 }
 
 /** Two controllers would fight over the same pods, and moving a release uninstalls it first. */
 async function findSecondKarpenter(objects: Objects, namespace: string): Promise<Existing | undefined> {
-  for await (const one of objects.list<UnknownObject>(DeploymentKind, { labelSelector: 'app.kubernetes.io/name=karpenter' })) {
+  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
+    labelSelector: 'app.kubernetes.io/name=karpenter',
+  })) {
     if (one.metadata.namespace === namespace) continue
     const message = `Karpenter already runs in namespace ${one.metadata.namespace}`
     const hint = `Set karpenter.namespace to ${one.metadata.namespace}, or take that installation away first`

@@ -2,9 +2,10 @@
 // answer, Stalled is final until somebody acts, Ready comes last.
 import { findCondition, type UnknownObject } from '#api'
 import { isPlainObject } from '#lib'
-import { failed, type Finding, healthy, progressing } from './health-finding.ts'
+import { type Finding, failed, healthy, progressing } from './health-finding.ts'
 
-const statusOf = (object: UnknownObject): Record<string, unknown> => (isPlainObject(object['status']) ? object['status'] : {})
+const statusOf = (object: UnknownObject): Record<string, unknown> =>
+  isPlainObject(object['status']) ? object['status'] : {}
 
 function isStale(object: UnknownObject, status: Record<string, unknown>): boolean {
   const { observedGeneration } = status
@@ -16,11 +17,13 @@ export function judgeHelmRelease(name: string, object: UnknownObject, version?: 
   if (isPlainObject(object['spec']) && object['spec']['suspend'] === true) return progressing(`${name} is suspended`)
   const stalled = findCondition(status['conditions'], 'Stalled')
   const ready = findCondition(status['conditions'], 'Ready')
-  if (isStale(object, status)) return progressing(ready ? `${name}: not looked at since it changed` : `${name} has no status yet`)
+  if (isStale(object, status))
+    return progressing(ready ? `${name}: not looked at since it changed` : `${name} has no status yet`)
   if (stalled?.status === 'True') return failed(`${name}: ${stalled.reason}: ${stalled.message}`)
   if (ready?.status === 'True') {
     const running = chartVersion(status)
-    if (version && running && !sameVersion(running, version)) return progressing(`${name}: runs chart ${running}, not ${version} yet`)
+    if (version && running && !sameVersion(running, version))
+      return progressing(`${name}: runs chart ${running}, not ${version} yet`)
     return healthy(`${name} ready: ${ready.reason}${running ? `, chart ${running}` : ''}`)
   }
   if (!ready) return progressing(`${name} has no status yet`)

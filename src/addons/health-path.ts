@@ -14,7 +14,9 @@ export function parsePath(path: string): readonly Step[] {
     if (!match || match[0] === '') throw invalid(path, at)
     const [, field, index, where, is] = match
     if (field !== undefined && steps.length > 0 && !match[0].startsWith('.')) throw invalid(path, at)
-    steps.push(field !== undefined ? { field } : index !== undefined ? { index: Number(index) } : { where: where!, is: is! })
+    steps.push(
+      field !== undefined ? { field } : index !== undefined ? { index: Number(index) } : { where: where!, is: is! },
+    )
     at = STEP.lastIndex
   }
   if (steps.length === 0) throw invalid(path, 0)

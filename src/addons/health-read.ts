@@ -106,7 +106,8 @@ async function podsOf(objects: Objects, deployment: UnknownObject): Promise<read
 
 async function nodesUnder(objects: Objects, deployment: UnknownObject, label: string): Promise<readonly string[]> {
   const forbidden = new Set<string>()
-  for await (const node of objects.list<AnyObject>(NodeKind, { labelSelector: label })) forbidden.add(node.metadata.name)
+  for await (const node of objects.list<AnyObject>(NodeKind, { labelSelector: label }))
+    forbidden.add(node.metadata.name)
   if (forbidden.size === 0) return []
   const pods = await podsOf(objects, deployment)
   const used = pods.flatMap((pod) => (isPlainObject(pod['spec']) ? [String(pod['spec']['nodeName'])] : []))
@@ -120,7 +121,10 @@ async function all(
 ): Promise<readonly UnknownObject[]> {
   const found: UnknownObject[] = []
   const { namespace, labelSelector } = options
-  for await (const item of objects.list<UnknownObject & AnyObject>(kind, { ...(namespace ? { namespace } : {}), labelSelector }))
+  for await (const item of objects.list<UnknownObject & AnyObject>(kind, {
+    ...(namespace ? { namespace } : {}),
+    labelSelector,
+  }))
     found.push(item)
   return found
 }

@@ -6,22 +6,67 @@ import { judge, summarize } from './health.ts'
 import { parsePath, readPath } from './health-path.ts'
 import { type Check, targetOf } from './health-read.ts'
 
-const object = (kind: string, rest: object, generation = 1): UnknownObject => ({ apiVersion: 'x/v1', kind, metadata: { name: 'it', generation }, ...rest })
-const see = (check: Partial<Check>, seen: UnknownObject | undefined, beside: readonly UnknownObject[] = []) => judge({ type: 'Condition', name: 'it', ...check } as Check, { object: seen, beside, served: true })
-const condition = (type: string, status: string, reason = 'Because', message = 'of this') => ({ type, status, reason, message })
-const release = (conditions: object[], more: object = {}) => object('HelmRelease', { status: { observedGeneration: 1, conditions, ...more } })
+const object = (kind: string, rest: object, generation = 1): UnknownObject => ({
+  apiVersion: 'x/v1',
+  kind,
+  metadata: { name: 'it', generation },
+  ...rest,
+})
+const see = (check: Partial<Check>, seen: UnknownObject | undefined, beside: readonly UnknownObject[] = []) =>
+  judge({ type: 'Condition', name: 'it', ...check } as Check, { object: seen, beside, served: true })
+const condition = (type: string, status: string, reason = 'Because', message = 'of this') => ({
+  type,
+  status,
+  reason,
+  message,
+})
+const release = (conditions: object[], more: object = {}) =>
+  object('HelmRelease', { status: { observedGeneration: 1, conditions, ...more } })
 
 describe('health of a HelmRelease', () => {
   const check = { type: 'HelmReleaseReady' } as const
   for (const [what, seen, state, text] of [
     ['is not there yet', undefined, 'progressing', /does not exist yet/],
     ['has no status yet', object('HelmRelease', {}), 'progressing', /no status yet/],
-    ['is not ready because its answer is about an older spec', object('HelmRelease', { status: { observedGeneration: 1, conditions: [condition('Ready', 'True')] } }, 2), 'progressing', /not looked at since it changed/],
-    ['is failed when it is stalled, even with Ready false', release([condition('Ready', 'False'), condition('Stalled', 'True', 'RetriesExceeded', 'too often')]), 'failed', /RetriesExceeded: too often/],
-    ['is working while Ready is unknown', release([condition('Ready', 'Unknown', 'Progressing', 'installing')]), 'progressing', /Progressing: installing/],
-    ['is working while it will be retried', release([condition('Ready', 'False', 'InstallFailed', 'timeout')]), 'progressing', /InstallFailed: timeout/],
-    ['is healthy when Ready is true', release([condition('Ready', 'True', 'InstallSucceeded')]), 'healthy', /ready: InstallSucceeded/],
-    ['is not healthy while suspended', object('HelmRelease', { spec: { suspend: true }, status: { observedGeneration: 1, conditions: [condition('Ready', 'True')] } }), 'progressing', /suspended/],
+    [
+      'is not ready because its answer is about an older spec',
+      object('HelmRelease', { status: { observedGeneration: 1, conditions: [condition('Ready', 'True')] } }, 2),
+      'progressing',
+      /not looked at since it changed/,
+    ],
+    [
+      'is failed when it is stalled, even with Ready false',
+      release([condition('Ready', 'False'), condition('Stalled', 'True', 'RetriesExceeded', 'too often')]),
+      'failed',
+      /RetriesExceeded: too often/,
+    ],
+    [
+      'is working while Ready is unknown',
+      release([condition('Ready', 'Unknown', 'Progressing', 'installing')]),
+      'progressing',
+      /Progressing: installing/,
+    ],
+    [
+      'is working while it will be retried',
+      release([condition('Ready', 'False', 'InstallFailed', 'timeout')]),
+      'progressing',
+      /InstallFailed: timeout/,
+    ],
+    [
+      'is healthy when Ready is true',
+      release([condition('Ready', 'True', 'InstallSucceeded')]),
+      'healthy',
+      /ready: InstallSucceeded/,
+    ],
+    [
+      'is not healthy while suspended',
+      object('HelmRelease', {
+        spec: { suspend: true },
+        status: { observedGeneration: 1, conditions: [condition('Ready', 'True')] },
+      }),
+      'progressing',
+      /suspended/,
+    ],
   ] as const) {
     it(what, () => {
       const finding = see(check, seen)
@@ -31,25 +76,50 @@ describe('health of a HelmRelease', () => {
   }
 
   it('waits for the chart version that is wanted', () => {
-    const running = (chartVersion: string) => see({ ...check, version: '1.14.1' }, release([condition('Ready', 'True')], { history: [{ chartVersion }] })).state
-    assert.deepEqual([running('1.14.0'), running('1.14.1'), running('v1.14.1'), running('1.14.1+abc')], ['progressing', 'healthy', 'healthy', 'healthy'])
+    const running = (chartVersion: string) =>
+      see({ ...check, version: '1.14.1' }, release([condition('Ready', 'True')], { history: [{ chartVersion }] })).state
+    assert.deepEqual(
+      [running('1.14.0'), running('1.14.1'), running('v1.14.1'), running('1.14.1+abc')],
+      ['progressing', 'healthy', 'healthy', 'healthy'],
+    )
   })
 })
 
 describe('health of a source', () => {
   it('does not wait for an OCI HelmRepository, which never has a status', () => {
-    assert.equal(see({ type: 'SourceReady', kind: 'HelmRepository' }, object('HelmRepository', { spec: { type: 'oci' } })).state, 'healthy')
+    assert.equal(
+      see({ type: 'SourceReady', kind: 'HelmRepository' }, object('HelmRepository', { spec: { type: 'oci' } })).state,
+      'healthy',
+    )
   })
 
   it('is failed when the fetch failed', () => {
-    const finding = see({ type: 'SourceReady' }, object('OCIRepository', { status: { observedGeneration: 1, conditions: [condition('Ready', 'False'), condition('FetchFailed', 'True', 'URLInvalid', 'bad')] } }))
+    const finding = see(
+      { type: 'SourceReady' },
+      object('OCIRepository', {
+        status: {
+          observedGeneration: 1,
+          conditions: [condition('Ready', 'False'), condition('FetchFailed', 'True', 'URLInvalid', 'bad')],
+        },
+      }),
+    )
     assert.deepEqual([finding.state, finding.evidence], ['failed', 'OCIRepository it: URLInvalid: bad'])
   })
 })
 
 describe('health of a Deployment', () => {
   const check = { type: 'DeploymentAvailable' } as const
-  const deployment = (status: object) => object('Deployment', { spec: { replicas: 2 }, status: { observedGeneration: 1, updatedReplicas: 2, availableReplicas: 2, conditions: [condition('Available', 'True')], ...status } })
+  const deployment = (status: object) =>
+    object('Deployment', {
+      spec: { replicas: 2 },
+      status: {
+        observedGeneration: 1,
+        updatedReplicas: 2,
+        availableReplicas: 2,
+        conditions: [condition('Available', 'True')],
+        ...status,
+      },
+    })
 
   it('is healthy when all replicas of the present template are available', () => {
     assert.deepEqual(see(check, deployment({})), { state: 'healthy', evidence: 'Deployment it: 2 of 2 available' })
@@ -60,49 +130,126 @@ describe('health of a Deployment', () => {
   })
 
   it('says what keeps a pod from running', () => {
-    const pod = object('Pod', { status: { containerStatuses: [{ state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } }] } })
-    assert.equal(see(check, deployment({ availableReplicas: 0, conditions: [] }), [pod]).evidence, 'Deployment it: 0 of 2 available; ImagePullBackOff: no such image')
+    const pod = object('Pod', {
+      status: { containerStatuses: [{ state: { waiting: { reason: 'ImagePullBackOff', message: 'no such image' } } }] },
+    })
+    assert.equal(
+      see(check, deployment({ availableReplicas: 0, conditions: [] }), [pod]).evidence,
+      'Deployment it: 0 of 2 available; ImagePullBackOff: no such image',
+    )
   })
 
   it('is failed when its deadline has passed', () => {
-    assert.equal(see(check, deployment({ availableReplicas: 0, conditions: [condition('Progressing', 'False', 'ProgressDeadlineExceeded')] })).state, 'failed')
+    assert.equal(
+      see(
+        check,
+        deployment({
+          availableReplicas: 0,
+          conditions: [condition('Progressing', 'False', 'ProgressDeadlineExceeded')],
+        }),
+      ).state,
+      'failed',
+    )
   })
 })
 
 describe('other checks', () => {
   it('see CRDs, Jobs and endpoints', () => {
-    assert.equal(see({ type: 'CRDEstablished' }, object('CRD', { status: { conditions: [condition('Established', 'True')] } })).state, 'healthy')
-    assert.equal(see({ type: 'JobComplete' }, object('Job', { status: { conditions: [condition('Failed', 'True', 'DeadlineExceeded')] } })).state, 'failed')
-    assert.equal(see({ type: 'ServiceHasEndpoints' }, undefined, [object('EndpointSlice', { endpoints: [{ addresses: ['1'], conditions: { ready: false } }] })]).state, 'progressing')
-    assert.equal(see({ type: 'ServiceHasEndpoints' }, undefined, [object('EndpointSlice', { endpoints: [{ addresses: ['1'] }] })]).state, 'healthy')
+    assert.equal(
+      see({ type: 'CRDEstablished' }, object('CRD', { status: { conditions: [condition('Established', 'True')] } }))
+        .state,
+      'healthy',
+    )
+    assert.equal(
+      see(
+        { type: 'JobComplete' },
+        object('Job', { status: { conditions: [condition('Failed', 'True', 'DeadlineExceeded')] } }),
+      ).state,
+      'failed',
+    )
+    assert.equal(
+      see({ type: 'ServiceHasEndpoints' }, undefined, [
+        object('EndpointSlice', { endpoints: [{ addresses: ['1'], conditions: { ready: false } }] }),
+      ]).state,
+      'progressing',
+    )
+    assert.equal(
+      see({ type: 'ServiceHasEndpoints' }, undefined, [object('EndpointSlice', { endpoints: [{ addresses: ['1'] }] })])
+        .state,
+      'healthy',
+    )
   })
 
   it('compare any path with a text', () => {
     const check = { path: 'status.conditions[type=Ready].status', equals: 'True', kind: 'Widget', apiVersion: 'a/v1' }
-    assert.equal(see(check, object('Widget', { status: { conditions: [condition('Ready', 'True')] } })).evidence, 'Widget it Ready')
-    assert.equal(see(check, object('Widget', { status: {} })).evidence, 'Widget it has nothing at status.conditions[type=Ready].status')
-    assert.equal(see({ ...check, path: 'spec.size', equals: '3' }, object('Widget', { spec: { size: 3 } })).state, 'healthy')
+    assert.equal(
+      see(check, object('Widget', { status: { conditions: [condition('Ready', 'True')] } })).evidence,
+      'Widget it Ready',
+    )
+    assert.equal(
+      see(check, object('Widget', { status: {} })).evidence,
+      'Widget it has nothing at status.conditions[type=Ready].status',
+    )
+    assert.equal(
+      see({ ...check, path: 'spec.size', equals: '3' }, object('Widget', { spec: { size: 3 } })).state,
+      'healthy',
+    )
   })
 
   it('guess the plural of a kind, or take the one that is given', () => {
-    const kind = (name: string, plural?: string) => targetOf({ type: 'Condition', name: 'x', apiVersion: 'a.b/v1', kind: name, path: 'a', equals: 'b', ...(plural ? { plural } : {}) }).kind.plural
-    assert.deepEqual([kind('NodePool'), kind('EC2NodeClass'), kind('Policy'), kind('Fish', 'fish')], ['nodepools', 'ec2nodeclasses', 'policies', 'fish'])
+    const kind = (name: string, plural?: string) =>
+      targetOf({
+        type: 'Condition',
+        name: 'x',
+        apiVersion: 'a.b/v1',
+        kind: name,
+        path: 'a',
+        equals: 'b',
+        ...(plural ? { plural } : {}),
+      }).kind.plural
+    assert.deepEqual(
+      [kind('NodePool'), kind('EC2NodeClass'), kind('Policy'), kind('Fish', 'fish')],
+      ['nodepools', 'ec2nodeclasses', 'policies', 'fish'],
+    )
   })
 
   it('are told short when all is well', () => {
     const healthy = (evidence: string) => ({ state: 'healthy', evidence }) as const
-    assert.deepEqual(summarize([healthy('CRD a established'), healthy('CRD b established'), healthy('Deployment x: 2 of 2 available'), healthy('OCIRepository y fetched')]), ['2 CRDs established', 'Deployment x: 2 of 2 available', 'OCIRepository y fetched'])
+    assert.deepEqual(
+      summarize([
+        healthy('CRD a established'),
+        healthy('CRD b established'),
+        healthy('Deployment x: 2 of 2 available'),
+        healthy('OCIRepository y fetched'),
+      ]),
+      ['2 CRDs established', 'Deployment x: 2 of 2 available', 'OCIRepository y fetched'],
+    )
   })
 })
 
 describe('a health path', () => {
   it('reads fields, items by number and items by a field', () => {
-    assert.equal(readPath({ a: [{ n: 'x', v: 1 }, { n: 'y', v: 2 }] }, 'a[n=y].v'), 2)
+    assert.equal(
+      readPath(
+        {
+          a: [
+            { n: 'x', v: 1 },
+            { n: 'y', v: 2 },
+          ],
+        },
+        'a[n=y].v',
+      ),
+      2,
+    )
     assert.equal(readPath({ a: [1, 2] }, 'a[1]'), 2)
     assert.equal(readPath({ a: 1 }, 'a.b.c'), undefined)
   })
 
   for (const path of ['', 'a..b', 'a[', 'a[x', 'a b', '.']) {
-    it(`refuses ${JSON.stringify(path)}`, () => assert.throws(() => parsePath(path), (error) => isCaptError(error, 'CAPT_HEALTH_PATH_INVALID')))
+    it(`refuses ${JSON.stringify(path)}`, () =>
+      assert.throws(
+        () => parsePath(path),
+        (error) => isCaptError(error, 'CAPT_HEALTH_PATH_INVALID'),
+      ))
   }
 })

@@ -1,7 +1,7 @@
 // Judges what was seen in a workload cluster. Pure. Evidence is stable text: it changes only when the fact does.
 import { findCondition, type UnknownObject } from '#api'
 import { isPlainObject } from '#lib'
-import { failed, type Finding, healthy, progressing, troubled } from './health-finding.ts'
+import { type Finding, failed, healthy, progressing, troubled } from './health-finding.ts'
 import { judgeHelmRelease, judgeSource } from './health-flux.ts'
 import { readPath } from './health-path.ts'
 import type { Check, Sight } from './health-read.ts'
@@ -29,17 +29,26 @@ export function judge(check: Check, sight: Sight): Finding {
 }
 
 function labelOf(check: Check): string {
-  const words = { CRDEstablished: 'CRD', DeploymentAvailable: 'Deployment', ServiceHasEndpoints: 'Service', HelmReleaseReady: 'HelmRelease', JobComplete: 'Job' }
+  const words = {
+    CRDEstablished: 'CRD',
+    DeploymentAvailable: 'Deployment',
+    ServiceHasEndpoints: 'Service',
+    HelmReleaseReady: 'HelmRelease',
+    JobComplete: 'Job',
+  }
   return check.type in words ? words[check.type as keyof typeof words] : (check.kind ?? 'OCIRepository')
 }
 
-const statusOf = (object: UnknownObject): Record<string, unknown> => (isPlainObject(object['status']) ? object['status'] : {})
+const statusOf = (object: UnknownObject): Record<string, unknown> =>
+  isPlainObject(object['status']) ? object['status'] : {}
 
 function judgeDefinition(name: string, object: UnknownObject): Finding {
   const { conditions } = statusOf(object)
   const refused = findCondition(conditions, 'NamesAccepted')
   if (refused?.status === 'False') return failed(`${name}: names not accepted: ${refused.message}`)
-  return findCondition(conditions, 'Established')?.status === 'True' ? healthy(`${name} established`) : progressing(`${name} not established yet`)
+  return findCondition(conditions, 'Established')?.status === 'True'
+    ? healthy(`${name} established`)
+    : progressing(`${name} not established yet`)
 }
 
 function judgeDeployment(name: string, object: UnknownObject, { beside: pods, misplaced }: Sight): Finding {
@@ -47,26 +56,32 @@ function judgeDeployment(name: string, object: UnknownObject, { beside: pods, mi
   const spec = isPlainObject(object['spec']) ? object['spec'] : {}
   const wanted = typeof spec['replicas'] === 'number' ? spec['replicas'] : 1
   const count = (field: string) => (typeof status[field] === 'number' ? (status[field] as number) : 0)
-  if (count('observedGeneration') < (object.metadata.generation ?? 0)) return progressing(`${name}: not looked at since it changed`)
+  if (count('observedGeneration') < (object.metadata.generation ?? 0))
+    return progressing(`${name}: not looked at since it changed`)
   const trouble = pods.map(troubleOf).find((text) => text !== undefined)
   const seen = `${name}: ${count('availableReplicas')} of ${wanted} available${trouble ? `; ${trouble}` : ''}`
   const progress = findCondition(status['conditions'], 'Progressing')
   if (progress?.status === 'False') return failed(`${seen} (${progress.reason})`)
   const going = trouble ? troubled : progressing
-  if (count('updatedReplicas') < wanted) return going(`${name}: ${count('updatedReplicas')} of ${wanted} updated${trouble ? `; ${trouble}` : ''}`)
+  if (count('updatedReplicas') < wanted)
+    return going(`${name}: ${count('updatedReplicas')} of ${wanted} updated${trouble ? `; ${trouble}` : ''}`)
   const available = findCondition(status['conditions'], 'Available')?.status === 'True'
   if (!available || count('availableReplicas') < wanted) return going(seen)
-  if (misplaced && misplaced.length > 0) return failed(`${name} runs on nodes that it made itself: ${misplaced.join(', ')}`)
+  if (misplaced && misplaced.length > 0)
+    return failed(`${name} runs on nodes that it made itself: ${misplaced.join(', ')}`)
   return healthy(misplaced ? `${seen}, not on its own nodes` : seen)
 }
 
 /** What keeps a pod from running, in the words of the kubelet or the scheduler; no pod name, so that the text is stable. */
 function troubleOf(pod: UnknownObject): string | undefined {
   const status = statusOf(pod)
-  const containers = [status['initContainerStatuses'], status['containerStatuses']].flatMap((list) => (Array.isArray(list) ? list : []))
+  const containers = [status['initContainerStatuses'], status['containerStatuses']].flatMap((list) =>
+    Array.isArray(list) ? list : [],
+  )
   for (const container of containers) {
     const waiting = readPath(container, 'state.waiting')
-    if (!isPlainObject(waiting) || waiting['reason'] === 'ContainerCreating' || waiting['reason'] === 'PodInitializing') continue
+    if (!isPlainObject(waiting) || waiting['reason'] === 'ContainerCreating' || waiting['reason'] === 'PodInitializing')
+      continue
     const message = typeof waiting['message'] === 'string' && waiting['message'] !== '' ? `: ${waiting['message']}` : ''
     return `${String(waiting['reason'])}${message}`
   }
@@ -75,17 +90,25 @@ function troubleOf(pod: UnknownObject): string | undefined {
 }
 
 function judgeEndpoints(name: string, slices: readonly UnknownObject[]): Finding {
-  const ready = slices.flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : [])).filter((endpoint) => {
-    return isPlainObject(endpoint) && !(isPlainObject(endpoint['conditions']) && endpoint['conditions']['ready'] === false)
-  })
-  return ready.length > 0 ? healthy(`${name}: ${ready.length} endpoint${ready.length === 1 ? '' : 's'}`) : progressing(`${name} has no endpoints yet`)
+  const ready = slices
+    .flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : []))
+    .filter((endpoint) => {
+      return (
+        isPlainObject(endpoint) && !(isPlainObject(endpoint['conditions']) && endpoint['conditions']['ready'] === false)
+      )
+    })
+  return ready.length > 0
+    ? healthy(`${name}: ${ready.length} endpoint${ready.length === 1 ? '' : 's'}`)
+    : progressing(`${name} has no endpoints yet`)
 }
 
 function judgeJob(name: string, object: UnknownObject): Finding {
   const { conditions } = statusOf(object)
   const broken = findCondition(conditions, 'Failed')
   if (broken?.status === 'True') return failed(`${name} failed: ${broken.reason} ${broken.message}`.trimEnd())
-  return findCondition(conditions, 'Complete')?.status === 'True' ? healthy(`${name} complete`) : progressing(`${name} is running`)
+  return findCondition(conditions, 'Complete')?.status === 'True'
+    ? healthy(`${name} complete`)
+    : progressing(`${name} is running`)
 }
 
 function judgeCondition(name: string, object: UnknownObject, path: string, equals: string): Finding {
@@ -98,7 +121,9 @@ function judgeCondition(name: string, object: UnknownObject, path: string, equal
   const text = typeof found === 'string' ? found : JSON.stringify(found)
   const condition = /^status\.conditions\[type=(\w+)\]\.status$/.exec(path)?.[1]
   if (text === equals && equals === 'True' && condition) return healthy(`${name} ${condition}`)
-  return text === equals ? healthy(`${name}: ${path} is ${equals}`) : progressing(`${name}: ${path} is ${text}, not ${equals}`)
+  return text === equals
+    ? healthy(`${name}: ${path} is ${equals}`)
+    : progressing(`${name}: ${path} is ${text}, not ${equals}`)
 }
 
 /** What was seen, short: things that are well are counted, everything else is said in full. */

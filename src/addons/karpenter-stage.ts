@@ -1,8 +1,17 @@
 // Karpenter as Flux objects: a source, and a HelmRelease that never gives up and never uninstalls by itself.
 // The objects carry the finalizer that Flux puts on them, because core's Reconcile removes what a manifest lacks.
-import { chartName, chartTag, chartUrl, isAtLeast, ociUrl, renderKarpenterValues, type Values } from '#catalog'
+
 import type { AddonStage } from '#api'
-import { mergeValues } from '#catalog'
+import {
+  chartName,
+  chartTag,
+  chartUrl,
+  isAtLeast,
+  mergeValues,
+  ociUrl,
+  renderKarpenterValues,
+  type Values,
+} from '#catalog'
 import type { Check } from './health-read.ts'
 import type { Manifest } from './manifests.ts'
 import { MANAGED_LABEL } from './names.ts'

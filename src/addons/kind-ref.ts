@@ -1,6 +1,7 @@
 // The address of a manifest's kind, guessed from its names: exact for what capt ships, good enough for the rest.
-import { pluralOf } from '#lib'
+
 import type { KindRef } from '#api'
+import { pluralOf } from '#lib'
 import type { Manifest } from './manifests.ts'
 import { resolveScope } from './scope.ts'
 

@@ -1,7 +1,8 @@
 // What core's ClusterResourceSet controller does badly with a carrier, found before it is written. Each rule was
 // measured on the real controller: the failure it prevents is silent there.
-import { resolveScope } from './scope.ts'
+
 import type { Manifest } from './manifests.ts'
+import { resolveScope } from './scope.ts'
 
 export interface LintFinding {
   readonly rule: 'short-value' | 'json-list' | 'no-namespace' | 'generate-name' | 'empty' | 'duplicate'
@@ -16,7 +17,9 @@ export function lintValues(values: Readonly<Record<string, string>>, where: stri
   return keys.flatMap((key): LintFinding[] => {
     const value = values[key]!
     if (Buffer.byteLength(value) < 32)
-      return [{ rule: 'short-value', message: `${where}, key ${key}: shorter than 32 bytes, which core refuses with EOF` }]
+      return [
+        { rule: 'short-value', message: `${where}, key ${key}: shorter than 32 bytes, which core refuses with EOF` },
+      ]
     if (/^\s*\[/.test(value))
       return [{ rule: 'json-list', message: `${where}, key ${key}: a JSON list; a mistake in it counts as applied` }]
     return []
@@ -28,7 +31,12 @@ export function lintManifests(manifests: readonly Manifest[], where: string): re
   return manifests.flatMap((manifest): LintFinding[] => {
     const name = `${manifest.kind}/${manifest.metadata.name ?? ''}`
     if (manifest.metadata['generateName'] !== undefined && manifest.metadata.name === undefined)
-      return [{ rule: 'generate-name', message: `${where}: ${manifest.kind} uses generateName: every retry makes another one` }]
+      return [
+        {
+          rule: 'generate-name',
+          message: `${where}: ${manifest.kind} uses generateName: every retry makes another one`,
+        },
+      ]
     const identity = `${manifest.apiVersion.split('/')[0]}|${manifest.kind}|${manifest.metadata.namespace ?? ''}|${manifest.metadata.name}`
     if (seen.has(identity)) return [{ rule: 'duplicate', message: `${where}: ${name} is there twice` }]
     seen.add(identity)

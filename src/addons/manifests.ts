@@ -26,7 +26,8 @@ export function parseManifests(text: string, where: string): readonly Manifest[]
 
 function toManifest(value: unknown, where: string): Manifest {
   const metadata = isPlainObject(value) ? value['metadata'] : undefined
-  const named = isPlainObject(metadata) && (typeof metadata['name'] === 'string' || typeof metadata['generateName'] === 'string')
+  const named =
+    isPlainObject(metadata) && (typeof metadata['name'] === 'string' || typeof metadata['generateName'] === 'string')
   if (!isPlainObject(value) || typeof value['apiVersion'] !== 'string' || typeof value['kind'] !== 'string' || !named)
     throw invalid(`${where} is not a Kubernetes object`, 'Every document needs apiVersion, kind and metadata.name')
   return value as unknown as Manifest
@@ -34,7 +35,9 @@ function toManifest(value: unknown, where: string): Manifest {
 
 /** YAML documents, one per object, in the given order. Long strings are not folded: what is written is what is read. */
 export function formatManifests(manifests: readonly Manifest[]): string {
-  return manifests.map((manifest) => `---\n${stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })}`).join('')
+  return manifests
+    .map((manifest) => `---\n${stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })}`)
+    .join('')
 }
 
 /** Texts of at most `limit` bytes each, documents kept whole and in order. */

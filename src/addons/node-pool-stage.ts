@@ -1,7 +1,8 @@
 // One NodePool and its EC2NodeClass out of a small spec. The class carries the finalizer of its controller, because
 // core's Reconcile removes what a manifest lacks, and without it a deleted class leaves instance profiles behind.
-import { defaultNodeClass, defaultNodePool, mergeValues, type NodePoolObject, type Values } from '#catalog'
+
 import type { AddonStage } from '#api'
+import { defaultNodeClass, defaultNodePool, mergeValues, type NodePoolObject, type Values } from '#catalog'
 import type { Check } from './health-read.ts'
 import type { Manifest } from './manifests.ts'
 import { MANAGED_LABEL } from './names.ts'
@@ -45,7 +46,12 @@ function shaped(object: NodePoolObject, over: Values, finalizers: readonly strin
 }
 
 export function nodePoolChecks(spec: NonNullable<AddonStage['nodePool']>): readonly Check[] {
-  const ready = { type: 'Condition', name: spec.name, path: 'status.conditions[type=Ready].status', equals: 'True' } as const
+  const ready = {
+    type: 'Condition',
+    name: spec.name,
+    path: 'status.conditions[type=Ready].status',
+    equals: 'True',
+  } as const
   return [
     { ...ready, apiVersion: 'karpenter.k8s.aws/v1', kind: 'EC2NodeClass' },
     { ...ready, apiVersion: 'karpenter.sh/v1', kind: 'NodePool' },

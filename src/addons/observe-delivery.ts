@@ -1,5 +1,14 @@
 // Reads all that the decision about one AddonDelivery needs into one value.
-import { AddonDelivery, AddonPipeline, type AnyObject, CLUSTER_NAME_LABEL, clusterKind, clusterResourceSetKind, pauseOf, readCluster } from '#api'
+import {
+  AddonDelivery,
+  AddonPipeline,
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  clusterKind,
+  clusterResourceSetKind,
+  pauseOf,
+  readCluster,
+} from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { isCaptError } from '#lib'
 import type { World } from '#runtime'
@@ -21,7 +30,11 @@ export interface Observer {
   readonly watches: WorkloadWatches
 }
 
-export async function observeDelivery(world: World, observer: Observer, delivery: Projected<AddonDelivery>): Promise<DeliverySeen> {
+export async function observeDelivery(
+  world: World,
+  observer: Observer,
+  delivery: Projected<AddonDelivery>,
+): Promise<DeliverySeen> {
   const { ports } = observer
   const nowMs = world.clock.now()
   const namespace = delivery.metadata.namespace!
@@ -29,7 +42,10 @@ export async function observeDelivery(world: World, observer: Observer, delivery
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
   const ref = delivery.spec.pipelineRef
-  const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, { namespace: ref.namespace ?? namespace, name: ref.name })
+  const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, {
+    namespace: ref.namespace ?? namespace,
+    name: ref.name,
+  })
   const { ordered, planFault } = planOf(pipeline)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined || cluster === undefined || cluster.deleting
   const base: DeliverySeen = {
@@ -43,14 +59,20 @@ export async function observeDelivery(world: World, observer: Observer, delivery
     faults: [],
     areSetsServed: ports.resourceSets !== undefined,
     isLabelled: cluster?.labels[CLUSTER_LABEL] === clusterKey.name,
-    isAdopted: cluster === undefined || (delivery.metadata.labels?.[CLUSTER_NAME_LABEL] === cluster.name && (delivery.metadata.ownerReferences ?? []).some((owner) => owner.uid === cluster.uid)),
+    isAdopted:
+      cluster === undefined ||
+      (delivery.metadata.labels?.[CLUSTER_NAME_LABEL] === cluster.name &&
+        (delivery.metadata.ownerReferences ?? []).some((owner) => owner.uid === cluster.uid)),
     workload: { is: 'absent' },
     isWatched: false,
     stages: [],
     teardown: undefined,
     nowMs,
   }
-  const isStill = base.pause !== undefined || (!isGoing && (base.conflict !== undefined || planFault !== undefined || delivery.spec.suspend || !ports.resourceSets))
+  const isStill =
+    base.pause !== undefined ||
+    (!isGoing &&
+      (base.conflict !== undefined || planFault !== undefined || delivery.spec.suspend || !ports.resourceSets))
   if (isStill) {
     observer.watches.release(clusterKey)
     return base
@@ -59,28 +81,79 @@ export async function observeDelivery(world: World, observer: Observer, delivery
   const { workload, sight } = await openWorkload(ports, clusterKey)
   let seen: DeliverySeen = { ...base, workload: sight }
   if (cluster && pipeline) {
-    const stages = await observeStages({ world, ...observer, delivery, cluster, pipeline, stages: ordered, workload, nowMs })
-    seen = { ...seen, stages: stages.stages, kubernetes: stages.kubernetes, faults: stages.faults, workload: stages.trouble ?? sight }
+    const stages = await observeStages({
+      world,
+      ...observer,
+      delivery,
+      cluster,
+      pipeline,
+      stages: ordered,
+      workload,
+      nowMs,
+    })
+    seen = {
+      ...seen,
+      stages: stages.stages,
+      kubernetes: stages.kubernetes,
+      faults: stages.faults,
+      workload: stages.trouble ?? sight,
+    }
   }
   const cause = isGoing ? 'cluster' : 'wish'
   const going = isGoing ? new Set(ordered.map((stage) => stage.name)) : abandoned(seen.stages)
   if (isGoing || going.size > 0) {
     const kind = ports.resourceSets ? clusterResourceSetKind(ports.resourceSets) : undefined
-    const sets = kind ? ownSets({ world, ports, cluster: cluster ?? ({ ...clusterKey } as never) }).map((set) => ({ object: set, kind })) : []
+    const sets = kind
+      ? ownSets({ world, ports, cluster: cluster ?? ({ ...clusterKey } as never) }).map((set) => ({
+          object: set,
+          kind,
+        }))
+      : []
     const { terminateInstances = false, timeout = '15m' } = pipeline?.spec.teardown ?? {}
     const teardown = await observeTeardown({
-      world, ports, delivery, cluster: clusterKey, sets, stages: ordered, going, seen: seen.stages, cause, workload, sight: seen.workload, terminate: terminateInstances, nodesTimeout: timeout, nowMs,
+      world,
+      ports,
+      delivery,
+      cluster: clusterKey,
+      sets,
+      stages: ordered,
+      going,
+      seen: seen.stages,
+      cause,
+      workload,
+      sight: seen.workload,
+      terminate: terminateInstances,
+      nodesTimeout: timeout,
+      nowMs,
     }).catch((error: unknown) => {
       // The API died under our eyes: look at it as silent.
       if (!isKubeError(error)) throw error
-      return observeTeardown({ world, ports, delivery, cluster: clusterKey, sets, stages: ordered, going, seen: seen.stages, cause, workload: undefined, sight: toSight(error), terminate: terminateInstances, nodesTimeout: timeout, nowMs })
+      return observeTeardown({
+        world,
+        ports,
+        delivery,
+        cluster: clusterKey,
+        sets,
+        stages: ordered,
+        going,
+        seen: seen.stages,
+        cause,
+        workload: undefined,
+        sight: toSight(error),
+        terminate: terminateInstances,
+        nodesTimeout: timeout,
+        nowMs,
+      })
     })
     seen = { ...seen, teardown }
   }
   return { ...seen, isWatched: watch(observer, clusterKey, delivery, seen, workload) }
 }
 
-function planOf(pipeline: Projected<AddonPipeline> | undefined): { ordered: readonly AddonPipeline['spec']['stages'][number][]; planFault: DeliverySeen['planFault'] } {
+function planOf(pipeline: Projected<AddonPipeline> | undefined): {
+  ordered: readonly AddonPipeline['spec']['stages'][number][]
+  planFault: DeliverySeen['planFault']
+} {
   try {
     return { ordered: pipeline ? orderStages(pipeline.spec.stages) : [], planFault: undefined }
   } catch (error) {
@@ -91,12 +164,18 @@ function planOf(pipeline: Projected<AddonPipeline> | undefined): { ordered: read
 
 /** Stages that nobody wants any more but that are still there. */
 function abandoned(stages: readonly StageSeen[]): ReadonlySet<string> {
-  const left = stages.filter((one) => !one.isWanted && (one.hasSets || one.before?.state === 'Removing' || one.before?.startedAt !== undefined))
+  const left = stages.filter(
+    (one) => !one.isWanted && (one.hasSets || one.before?.state === 'Removing' || one.before?.startedAt !== undefined),
+  )
   return new Set(left.filter((one) => one.stage.uninstall.policy === 'Delete').map((one) => one.stage.name))
 }
 
 /** Two pipelines that bring the same stage would overwrite each other for ever. */
-function conflictOf(world: World, delivery: Projected<AddonDelivery>, labels: Readonly<Record<string, string>>): string | undefined {
+function conflictOf(
+  world: World,
+  delivery: Projected<AddonDelivery>,
+  labels: Readonly<Record<string, string>>,
+): string | undefined {
   const namespace = delivery.metadata.namespace!
   const value = `${namespace}/${delivery.spec.clusterName}`
   const wanted = (one: Projected<AddonDelivery>): { readonly name: string; readonly stages: ReadonlySet<string> } => {
@@ -104,19 +183,26 @@ function conflictOf(world: World, delivery: Projected<AddonDelivery>, labels: Re
     const key = { namespace: ref.namespace ?? namespace, name: ref.name }
     const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, key)
     const opened = parseGates(one.metadata.annotations?.[GATES_ANNOTATION])
-    return { name: `${key.namespace}/${key.name}`, stages: pipeline ? readWishes(pipeline.spec.stages, labels, opened).wanted : new Set() }
+    return {
+      name: `${key.namespace}/${key.name}`,
+      stages: pipeline ? readWishes(pipeline.spec.stages, labels, opened).wanted : new Set(),
+    }
   }
   const own = wanted(delivery)
   for (const other of world.cache.list<AddonDelivery>(AddonDelivery, { index: 'cluster', value })) {
     if (other.metadata.name === delivery.metadata.name || other.metadata.deletionTimestamp) continue
     const theirs = wanted(other)
     const both = [...own.stages].filter((stage) => theirs.stages.has(stage)).sort()
-    if (both.length > 0) return `Pipelines ${[own.name, theirs.name].sort().join(' and ')} both bring ${both.join(', ')} to this Cluster`
+    if (both.length > 0)
+      return `Pipelines ${[own.name, theirs.name].sort().join(' and ')} both bring ${both.join(', ')} to this Cluster`
   }
   return undefined
 }
 
-async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; name: string }): Promise<{ workload: Workload | undefined; sight: WorkloadSight }> {
+async function openWorkload(
+  ports: DeliveryPorts,
+  cluster: { namespace: string; name: string },
+): Promise<{ workload: Workload | undefined; sight: WorkloadSight }> {
   try {
     const workload = await ports.workloads.open(cluster)
     return { workload, sight: workload ? { is: 'open' } : { is: 'absent' } }
@@ -126,14 +212,22 @@ async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; 
 }
 
 /** A cluster that makes progress is watched; one that has settled is only looked at now and then. */
-function watch({ ports, watches }: Observer, cluster: { namespace: string; name: string }, delivery: Projected<AddonDelivery>, seen: DeliverySeen, workload: Workload | undefined): boolean {
+function watch(
+  { ports, watches }: Observer,
+  cluster: { namespace: string; name: string },
+  delivery: Projected<AddonDelivery>,
+  seen: DeliverySeen,
+  workload: Workload | undefined,
+): boolean {
   const open = seen.stages.filter((one) => one.isWanted).flatMap((one) => one.parts)
   const unfinished = open.filter((part) => !part.findings?.every((finding) => finding.state === 'healthy'))
   if (!workload || seen.workload.is !== 'open' || seen.teardown || unfinished.length === 0) {
     watches.release(cluster)
     return false
   }
-  const kinds = open.filter((part) => part.findings).flatMap(({ part }) => part.checks.map((check) => targetOf(check).kind))
+  const kinds = open
+    .filter((part) => part.findings)
+    .flatMap(({ part }) => part.checks.map((check) => targetOf(check).kind))
   const key = { namespace: cluster.namespace, name: delivery.metadata.name }
   return kinds.length > 0 && watches.hold(cluster, workload, kinds, () => ports.wake(key))
 }

@@ -7,7 +7,7 @@ import type { Finding } from './health-finding.ts'
 import { type Check, look } from './health-read.ts'
 import { FLUX_NAMESPACE } from './names.ts'
 import type { StageContext } from './observe-stages.ts'
-import type { Part } from './render-stage.ts'
+import type { Part } from './render-part.ts'
 import { compareSet, complaintOf, readBinding } from './resource-sets.ts'
 
 /** A Flux that lives elsewhere is looked for there. */
@@ -27,14 +27,20 @@ export async function observeParts(
 ): Promise<readonly PartSeen[]> {
   const { world, ports, carriers, cluster, workload, nowMs } = context
   const binding = ports.resourceSets
-    ? world.cache.get(clusterResourceSetBindingKind(ports.resourceSets), { namespace: cluster.namespace, name: cluster.name })
+    ? world.cache.get(clusterResourceSetBindingKind(ports.resourceSets), {
+        namespace: cluster.namespace,
+        name: cluster.name,
+      })
     : undefined
   const seen: PartSeen[] = []
   let isOpen = true
   for (const part of parts) {
     const set = sets.find((one) => one.metadata.name === part.set)
     const hashes = new Map<string, string>()
-    let isWritten = set !== undefined && !set.metadata.deletionTimestamp && compareSet(set, { cluster: cluster.name, gateLabel: stage.gateLabel, part }) === 'none'
+    let isWritten =
+      set !== undefined &&
+      !set.metadata.deletionTimestamp &&
+      compareSet(set, { cluster: cluster.name, gateLabel: stage.gateLabel, part }) === 'none'
     if (set) {
       for (const carrier of part.carriers) {
         const sight = await carriers.look(world.objects, cluster.namespace, carrier, nowMs)
@@ -45,7 +51,9 @@ export async function observeParts(
     const rows = readBinding(binding, part, hashes)
     const isDelivered = isWritten && rows.every((row) => row.equal)
     const isVisible: boolean = isOpen && mayLook && workload !== undefined && (isDelivered || isAdopted)
-    const findings: readonly Finding[] | undefined = isVisible ? await lookAt(workload!.objects, part.checks) : undefined
+    const findings: readonly Finding[] | undefined = isVisible
+      ? await lookAt(workload!.objects, part.checks)
+      : undefined
     isOpen = isOpen && isDelivered && (findings?.every((finding) => finding.state === 'healthy') ?? false)
     seen.push({ part, isWritten, rows, complaint: isDelivered ? undefined : complaintOf(set), findings })
     if (isAdopted) break
@@ -56,4 +64,3 @@ export async function observeParts(
 async function lookAt(objects: Objects, checks: readonly Check[]): Promise<readonly Finding[]> {
   return await Promise.all(checks.map(async (check) => judge(check, await look(objects, check))))
 }
-

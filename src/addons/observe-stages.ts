@@ -27,8 +27,8 @@ import { moveChecks, observeParts } from './observe-parts.ts'
 import type { Workload } from './port.ts'
 import type { Rendered } from './render-stage.ts'
 import { renderFrom } from './stage-input.ts'
-import { collectVariables } from './variables.ts'
 import { outputsOf, readSources } from './variable-sources.ts'
+import { collectVariables } from './variables.ts'
 import { parseGates, readWishes } from './wish.ts'
 
 export interface StageContext {
@@ -57,7 +57,8 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
   const opened = parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION])
   const wishes = readWishes(stages, cluster.labels, opened)
   const controlPlane = controlPlaneOf(world.cache, cluster)
-  const kubernetes = controlPlane?.status?.version ?? controlPlane?.spec.version ?? pipeline.spec.variables?.['KUBERNETES_VERSION']
+  const kubernetes =
+    controlPlane?.status?.version ?? controlPlane?.spec.version ?? pipeline.spec.variables?.['KUBERNETES_VERSION']
   const sources = await readSources(world.objects, cluster.namespace, cluster.name, pipeline.spec.variablesFrom)
   const variables = collectVariables({
     cluster,
@@ -80,13 +81,19 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     }
   }
   const adopted = found.existing.is === 'foreign' ? found.existing.version : undefined
-  const { versions, faults } = kubernetes ? chooseVersions(stages, delivery, kubernetes, wishes.wanted, adopted) : { versions: undefined, faults: [] }
+  const { versions, faults } = kubernetes
+    ? chooseVersions(stages, delivery, kubernetes, wishes.wanted, adopted)
+    : { versions: undefined, faults: [] }
 
   const seen: StageSeen[] = []
   for (const stage of stages) {
     const isWanted = wishes.wanted.has(stage.name)
     const gate = stage.gateLabel
-      ? { label: stage.gateLabel, isSet: cluster.labels[stage.gateLabel] === 'true', isOurs: opened.has(stage.gateLabel) }
+      ? {
+          label: stage.gateLabel,
+          isSet: cluster.labels[stage.gateLabel] === 'true',
+          isOurs: opened.has(stage.gateLabel),
+        }
       : undefined
     const stageSets = sets.filter((set) => set.metadata.labels?.[STAGE_LABEL] === stage.name)
     const before = beforeOf(delivery, stage.name)
@@ -94,19 +101,29 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     let rendered: Rendered | undefined
     let parts: readonly PartSeen[] = []
     // What is leaving is rendered too: its carriers may already be gone, and its objects must be known by name.
-    const isLeaving = !isWanted && (stageSets.length > 0 || before?.startedAt !== undefined || before?.state === 'Removing')
+    const isLeaving =
+      !isWanted && (stageSets.length > 0 || before?.startedAt !== undefined || before?.state === 'Removing')
     if ((isWanted || isLeaving) && versions && faults.length === 0) {
       rendered =
         sources.missing.length > 0
           ? { is: 'missing', variables: [], sources: sources.missing }
-          : await renderFrom(context, stage, { variables, secretVariables: sources.secret, versions, isFluxAdopted: found.existing.is === 'foreign', probe: probeFor(stages, wishes.wanted, versions.karpenter) })
+          : await renderFrom(context, stage, {
+              variables,
+              secretVariables: sources.secret,
+              versions,
+              isFluxAdopted: found.existing.is === 'foreign',
+              probe: probeFor(stages, wishes.wanted, versions.karpenter),
+            })
       if (isWanted && rendered.is === 'ready') {
         try {
           existing = (await findHarm(context, stage, rendered, existing, before)) ?? existing
         } catch (error) {
           trouble ??= toSight(error)
         }
-        const placed = stage.flux && found.namespace !== FLUX_NAMESPACE ? moveChecks(rendered.parts, found.namespace) : rendered.parts
+        const placed =
+          stage.flux && found.namespace !== FLUX_NAMESPACE
+            ? moveChecks(rendered.parts, found.namespace)
+            : rendered.parts
         const isAdopted = existing.is === 'foreign'
         try {
           parts = await observeParts(context, placed, stage, stageSets, isAdopted, trouble === undefined)
@@ -116,13 +133,27 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
         }
       }
     }
-    seen.push({ stage, isWanted, isEarly: wishes.early.has(stage.name), gate, rendered, parts, existing, hasSets: stageSets.length > 0, before })
+    seen.push({
+      stage,
+      isWanted,
+      isEarly: wishes.early.has(stage.name),
+      gate,
+      rendered,
+      parts,
+      existing,
+      hasSets: stageSets.length > 0,
+      before,
+    })
   }
   return { stages: seen, kubernetes, faults, trouble }
 }
 
 /** The chart of the stage that follows: if Flux cannot fetch that, it is better known before the gate opens. */
-function probeFor(stages: readonly AddonStage[], wanted: ReadonlySet<string>, version: string): { readonly url: string; readonly tag: string } | undefined {
+function probeFor(
+  stages: readonly AddonStage[],
+  wanted: ReadonlySet<string>,
+  version: string,
+): { readonly url: string; readonly tag: string } | undefined {
   const karpenter = stages.find((stage) => stage.karpenter && wanted.has(stage.name))?.karpenter
   return karpenter ? { url: karpenter.chart ?? chartUrl(), tag: chartTag(version) } : undefined
 }
@@ -142,7 +173,11 @@ export function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<C
   return cache.get<CAPTControlPlane>(CAPTControlPlane, { namespace: cluster.namespace, name: ref.name })
 }
 
-export function ownSets({ world, ports, cluster }: Pick<StageContext, 'world' | 'ports' | 'cluster'>): readonly AnyObject[] {
+export function ownSets({
+  world,
+  ports,
+  cluster,
+}: Pick<StageContext, 'world' | 'ports' | 'cluster'>): readonly AnyObject[] {
   if (!ports.resourceSets) return []
   const value = `${cluster.namespace}/${cluster.name}`
   return world.cache.list(clusterResourceSetKind(ports.resourceSets), { index: 'addon-cluster', value })

@@ -2,39 +2,26 @@
 // and the checks that must pass before the next part goes out. Pure; everything it needs was read before.
 import type { AddonDelivery, AddonStage } from '#api'
 import type { Values } from '#catalog'
-import { CaptError, hashOf, isCaptError, type Json, type JsonObject, keyedHash } from '#lib'
+import { CaptError, hashOf, isCaptError, type Json, type JsonObject } from '#lib'
 import { expand } from './expand.ts'
 import { renderFlux } from './flux-install.ts'
 import { fluxChecks, READINESS_JOB, renderProbe, renderReadinessJob } from './flux-stage.ts'
 import { parsePath } from './health-path.ts'
-import type { Check } from './health-read.ts'
 import { karpenterChecks, renderKarpenter } from './karpenter-stage.ts'
 import { lintManifests } from './lint.ts'
-import { type Manifest, parseManifests, splitManifests } from './manifests.ts'
-import { carrierKey, carrierName, FLUX_NAMESPACE, fluxCarrierName, setName } from './names.ts'
+import { type Manifest, parseManifests } from './manifests.ts'
+import { FLUX_NAMESPACE, fluxCarrierName, setName } from './names.ts'
 import { nodePoolChecks, renderNodePool } from './node-pool-stage.ts'
+import { type Part, renderPart, toCarriers } from './render-part.ts'
 import type { Variables } from './variables.ts'
 
-export interface Carrier {
-  readonly kind: 'ConfigMap' | 'Secret'
-  readonly name: string
-  readonly key: string
-  readonly text: string
-  readonly hash: string
-  /** Used by every Cluster of the namespace: owned by the sets alone. */
-  readonly shared: boolean
-}
-
-export interface Part {
-  readonly name: string
-  readonly set: string
-  readonly manifests: readonly Manifest[]
-  readonly carriers: readonly Carrier[]
-  readonly checks: readonly Check[]
-}
-
 export type Rendered =
-  | { readonly is: 'ready'; readonly version: string | undefined; readonly parts: readonly Part[]; readonly hash: string }
+  | {
+      readonly is: 'ready'
+      readonly version: string | undefined
+      readonly parts: readonly Part[]
+      readonly hash: string
+    }
   | { readonly is: 'missing'; readonly variables: readonly string[]; readonly sources: readonly string[] }
   | { readonly is: 'refused'; readonly code: string; readonly message: string; readonly hint: string }
 
@@ -82,9 +69,15 @@ export function renderStage(input: StageInput): Rendered {
 
 function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']>): Rendered {
   const version = input.versions.flux
-  if (input.isFluxAdopted) return ready(version, [part(input, '', [], [...fluxChecks(), ...input.stage.checks])])
-  const options = { networkPolicy: spec.networkPolicy, tolerations: spec.tolerations as readonly JsonObject[] | undefined, imageRegistry: spec.imageRegistry, imageDigests: spec.imageDigests }
-  const isPlain = spec.networkPolicy && !spec.tolerations?.length && !spec.imageRegistry && !spec.imageDigests && !spec.manifest
+  if (input.isFluxAdopted) return ready(version, [renderPart(input, '', [], [...fluxChecks(), ...input.stage.checks])])
+  const options = {
+    networkPolicy: spec.networkPolicy,
+    tolerations: spec.tolerations as readonly JsonObject[] | undefined,
+    imageRegistry: spec.imageRegistry,
+    imageDigests: spec.imageDigests,
+  }
+  const isPlain =
+    spec.networkPolicy && !spec.tolerations?.length && !spec.imageRegistry && !spec.imageDigests && !spec.manifest
   const key = isPlain ? '' : hashOf({ ...options, manifest: spec.manifest })
   const bundle = remember(`${version} ${key}`, () => {
     const manifests = input.installFile
@@ -97,10 +90,18 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
   const install: Part = { name: '', set: setName(input.stage.name, '', input.cluster), ...bundle, checks }
   const source = spec.probe ?? input.probe
   const probe = source
-    ? [part(input, 'probe', renderProbe(source), [{ type: 'SourceReady', kind: 'OCIRepository', name: 'capt-probe', namespace: FLUX_NAMESPACE }])]
+    ? [
+        renderPart(input, 'probe', renderProbe(source), [
+          { type: 'SourceReady', kind: 'OCIRepository', name: 'capt-probe', namespace: FLUX_NAMESPACE },
+        ]),
+      ]
     : []
   const job = spec.readinessJob
-    ? [part(input, 'readiness', renderReadinessJob(spec.readinessJob, spec.tolerations), [{ type: 'JobComplete', name: READINESS_JOB, namespace: FLUX_NAMESPACE }])]
+    ? [
+        renderPart(input, 'readiness', renderReadinessJob(spec.readinessJob, spec.tolerations), [
+          { type: 'JobComplete', name: READINESS_JOB, namespace: FLUX_NAMESPACE },
+        ]),
+      ]
     : []
   return ready(version, [install, ...job, ...probe])
 }
@@ -122,8 +123,13 @@ function remember(key: string, render: () => Bundle): Bundle {
 function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['karpenter']>): Rendered {
   const identity = identityOf(input, spec)
   const needed = ['CLUSTER_NAME', ...(identity === 'IRSA' ? ['KARPENTER_IAM_ROLE_ARN'] : [])]
-  const values = expand({ spec: (spec.values ?? {}) as JsonObject, own: (input.override?.values ?? {}) as JsonObject }, input.variables)
-  const missing = [...new Set([...values.missing, ...needed.filter((name) => textOf(input.variables, name) === undefined)])].sort()
+  const values = expand(
+    { spec: (spec.values ?? {}) as JsonObject, own: (input.override?.values ?? {}) as JsonObject },
+    input.variables,
+  )
+  const missing = [
+    ...new Set([...values.missing, ...needed.filter((name) => textOf(input.variables, name) === undefined)]),
+  ].sort()
   if (missing.length > 0) return { is: 'missing', variables: missing, sources: [] }
   const version = input.versions.karpenter
   const wish = {
@@ -138,15 +144,25 @@ function renderKarpenterStage(input: StageInput, spec: NonNullable<AddonStage['k
     values: values.value.own as Values,
   }
   const isSecret = [...values.used].some((name) => input.secretVariables.has(name))
-  return ready(version, [part(input, '', renderKarpenter(wish), [...karpenterChecks(wish), ...input.stage.checks], { secret: isSecret })])
+  return ready(version, [
+    renderPart(input, '', renderKarpenter(wish), [...karpenterChecks(wish), ...input.stage.checks], {
+      secret: isSecret,
+    }),
+  ])
 }
 
 /** The role of the control plane trusts one kind of identity; another one would be refused by STS for ever. */
 function identityOf({ variables }: StageInput, spec: NonNullable<AddonStage['karpenter']>): 'PodIdentity' | 'IRSA' {
-  const made = textOf(variables, 'KARPENTER_IDENTITY')?.toLowerCase().replace(/[^a-z]/g, '')
+  const made = textOf(variables, 'KARPENTER_IDENTITY')
+    ?.toLowerCase()
+    .replace(/[^a-z]/g, '')
   const trusted = made === 'irsa' ? 'IRSA' : made === 'podidentity' ? 'PodIdentity' : undefined
   if (spec.identity && trusted && spec.identity !== trusted)
-    throw new CaptError('CAPT_KARPENTER_IDENTITY', `The pipeline asks for ${spec.identity}, but the role of the control plane trusts ${trusted}`, { hint: 'Leave karpenter.identity out, or make the control plane for the other one' })
+    throw new CaptError(
+      'CAPT_KARPENTER_IDENTITY',
+      `The pipeline asks for ${spec.identity}, but the role of the control plane trusts ${trusted}`,
+      { hint: 'Leave karpenter.identity out, or make the control plane for the other one' },
+    )
   return spec.identity ?? trusted ?? 'PodIdentity'
 }
 
@@ -158,17 +174,27 @@ function replicasFor(nodes: number | undefined, live: number | undefined): numbe
 
 function renderNodePoolStage(input: StageInput, spec: NonNullable<AddonStage['nodePool']>): Rendered {
   const role = textOf(input.variables, 'NODE_ROLE_NAME')
-  const free = expand({ nodePool: (spec.nodePool ?? {}) as JsonObject, nodeClass: (spec.nodeClass ?? {}) as JsonObject }, input.variables)
+  const free = expand(
+    { nodePool: (spec.nodePool ?? {}) as JsonObject, nodeClass: (spec.nodeClass ?? {}) as JsonObject },
+    input.variables,
+  )
   const needsRole = spec.role === undefined && role === undefined && !('instanceProfile' in free.value.nodeClass)
   const missing = [...free.missing, ...(needsRole ? ['NODE_ROLE_NAME'] : [])].sort()
   if (missing.length > 0) return { is: 'missing', variables: missing, sources: [] }
-  const manifests = renderNodePool({ spec: { ...spec, ...free.value }, clusterName: textOf(input.variables, 'CLUSTER_NAME')!, role })
-  return ready(undefined, [part(input, '', manifests, [...nodePoolChecks(spec), ...input.stage.checks])])
+  const manifests = renderNodePool({
+    spec: { ...spec, ...free.value },
+    clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
+    role,
+  })
+  return ready(undefined, [renderPart(input, '', manifests, [...nodePoolChecks(spec), ...input.stage.checks])])
 }
 
 function renderResources(input: StageInput, resources: NonNullable<AddonStage['resources']>): Rendered {
-  const absent = resources.filter((one) => !input.sources.some((source) => source.kind === one.kind && source.name === one.name && source.values))
-  if (absent.length > 0) return { is: 'missing', variables: [], sources: absent.map((one) => `${one.kind} ${one.name}`).sort() }
+  const absent = resources.filter(
+    (one) => !input.sources.some((source) => source.kind === one.kind && source.name === one.name && source.values),
+  )
+  if (absent.length > 0)
+    return { is: 'missing', variables: [], sources: absent.map((one) => `${one.kind} ${one.name}`).sort() }
   const missing = new Set<string>()
   let isSecret = false
   const manifests = resources.flatMap((one) => {
@@ -184,50 +210,20 @@ function renderResources(input: StageInput, resources: NonNullable<AddonStage['r
   isSecret ||= [...expanded.used].some((name) => input.secretVariables.has(name))
   const final = expanded.value as unknown as readonly Manifest[]
   const [finding] = lintManifests(final, `Stage ${input.stage.name}`)
-  if (finding) throw new CaptError('CAPT_MANIFEST_TRAP', finding.message, { hint: 'ClusterResourceSet would go wrong with it; change the manifest' })
-  if (final.length === 0) throw new CaptError('CAPT_MANIFEST_INVALID', `Stage ${input.stage.name} delivers nothing`, { hint: 'Put manifests into its sources' })
-  return ready(undefined, [part(input, '', final, input.stage.checks, { secret: isSecret })])
+  if (finding)
+    throw new CaptError('CAPT_MANIFEST_TRAP', finding.message, {
+      hint: 'ClusterResourceSet would go wrong with it; change the manifest',
+    })
+  if (final.length === 0)
+    throw new CaptError('CAPT_MANIFEST_INVALID', `Stage ${input.stage.name} delivers nothing`, {
+      hint: 'Put manifests into its sources',
+    })
+  return ready(undefined, [renderPart(input, '', final, input.stage.checks, { secret: isSecret })])
 }
 
 function textOf(variables: Variables, name: string): string | undefined {
   const value = variables[name]
   return typeof value === 'string' && value !== '' ? value : undefined
-}
-
-function part(
-  input: StageInput,
-  name: string,
-  manifests: readonly Manifest[],
-  checks: readonly Check[],
-  carrying: { readonly shared?: (index: number) => string; readonly secret?: boolean } = {},
-): Part {
-  return {
-    name,
-    set: setName(input.stage.name, name, input.cluster),
-    manifests,
-    carriers: toCarriers(input.stage.name, name, input.cluster, manifests, carrying),
-    checks,
-  }
-}
-
-export function toCarriers(
-  stage: string,
-  part: string,
-  cluster: string,
-  manifests: readonly Manifest[],
-  carrying: { readonly shared?: (index: number) => string; readonly secret?: boolean } = {},
-): readonly Carrier[] {
-  return splitManifests(manifests).map((text, index): Carrier => {
-    const key = carrierKey(stage, index)
-    return {
-      kind: carrying.secret ? 'Secret' : 'ConfigMap',
-      name: carrying.shared?.(index) ?? carrierName(stage, part, cluster, index),
-      key,
-      text,
-      hash: keyedHash({ [key]: text }),
-      shared: carrying.shared !== undefined,
-    }
-  })
 }
 
 function ready(version: string | undefined, parts: readonly Part[]): Rendered {

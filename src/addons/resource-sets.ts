@@ -1,10 +1,18 @@
 // ClusterResourceSets and their binding as capt writes and reads them. Sets are ours; the binding is core's, and is
 // only ever read.
-import { type AnyObject, CLUSTER_NAME_LABEL, type ClusterApiVersion, clusterResourceSetKind, findCondition, type OwnerReference, type UnknownObject } from '#api'
+import {
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  type ClusterApiVersion,
+  clusterResourceSetKind,
+  findCondition,
+  type OwnerReference,
+  type UnknownObject,
+} from '#api'
 import { isPlainObject, jsonEqual } from '#lib'
 import type { DeliveredRow } from './delivery-seen.ts'
 import { CLUSTER_LABEL, MANAGED_LABEL, PIPELINE_LABEL, STAGE_LABEL } from './names.ts'
-import type { Part } from './render-stage.ts'
+import type { Part } from './render-part.ts'
 
 export interface SetWish {
   readonly version: ClusterApiVersion
@@ -54,7 +62,8 @@ export function compareSet(live: AnyObject, wish: Pick<SetWish, 'cluster' | 'gat
   const wanted = specOf(wish)
   if (!isPlainObject(spec)) return 'selector'
   const { matchLabels } = isPlainObject(spec['clusterSelector']) ? spec['clusterSelector'] : {}
-  if (!jsonEqual(matchLabels, wanted.clusterSelector.matchLabels) || spec['strategy'] !== wanted.strategy) return 'selector'
+  if (!jsonEqual(matchLabels, wanted.clusterSelector.matchLabels) || spec['strategy'] !== wanted.strategy)
+    return 'selector'
   return jsonEqual(spec['resources'], wanted.resources) ? 'none' : 'resources'
 }
 
@@ -71,17 +80,31 @@ export function complaintOf(set: AnyObject | undefined): string | undefined {
 }
 
 /** One row per carrier. `hashes` holds what is really in each carrier now. */
-export function readBinding(binding: AnyObject | undefined, part: Part, hashes: ReadonlyMap<string, string>): readonly DeliveredRow[] {
+export function readBinding(
+  binding: AnyObject | undefined,
+  part: Part,
+  hashes: ReadonlyMap<string, string>,
+): readonly DeliveredRow[] {
   const { spec } = (binding ?? {}) as { spec?: unknown }
   const bindings: readonly unknown[] = isPlainObject(spec) && Array.isArray(spec['bindings']) ? spec['bindings'] : []
   const own = bindings.find((one) => isPlainObject(one) && one['clusterResourceSetName'] === part.set)
   const entries: readonly unknown[] = isPlainObject(own) && Array.isArray(own['resources']) ? own['resources'] : []
   return part.carriers.map((carrier) => {
-    const found = entries.find((one) => isPlainObject(one) && one['kind'] === carrier.kind && one['name'] === carrier.name)
+    const found = entries.find(
+      (one) => isPlainObject(one) && one['kind'] === carrier.kind && one['name'] === carrier.name,
+    )
     const entry = isPlainObject(found) ? found : {}
     const bindingHash = typeof entry['hash'] === 'string' && entry['hash'] !== '' ? entry['hash'] : undefined
     const applied = entry['applied'] === true
     const ourHash = hashes.get(carrier.name) ?? carrier.hash
-    return { set: part.set, kind: carrier.kind, name: carrier.name, applied, bindingHash, ourHash, equal: applied && bindingHash === ourHash }
+    return {
+      set: part.set,
+      kind: carrier.kind,
+      name: carrier.name,
+      applied,
+      bindingHash,
+      ourHash,
+      equal: applied && bindingHash === ourHash,
+    }
   })
 }

@@ -8,7 +8,10 @@ export function selects(selector: Selector, labels: Readonly<Record<string, stri
   return exact && (selector.matchExpressions ?? []).every((expression) => matches(expression, labels))
 }
 
-function matches({ key, operator, values = [] }: NonNullable<Selector['matchExpressions']>[number], labels: Readonly<Record<string, string>>): boolean {
+function matches(
+  { key, operator, values = [] }: NonNullable<Selector['matchExpressions']>[number],
+  labels: Readonly<Record<string, string>>,
+): boolean {
   const value = labels[key]
   switch (operator) {
     case 'In':

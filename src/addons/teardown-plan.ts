@@ -14,13 +14,24 @@ export interface RemovalOptions {
 /** A Service of type LoadBalancer may take minutes to let go of its addresses. */
 const BALANCER_TIMEOUT_MS = 300_000
 
-export function planRemoval(all: readonly AddonStage[], going: ReadonlySet<string>, options: RemovalOptions): readonly Step[] {
+export function planRemoval(
+  all: readonly AddonStage[],
+  going: ReadonlySet<string>,
+  options: RemovalOptions,
+): readonly Step[] {
   const stages = orderRemoval(all).filter((stage) => going.has(stage.name) && stage.uninstall.policy === 'Delete')
   const steps = stages.flatMap((stage) => stepsOf(stage, options))
   if (options.cause === 'wish') return steps
   // The cluster goes: its load balancers hold addresses in the VPC. They leave while nodes can still be told.
-  const at = steps.findIndex((step) => step.type === 'node-classes' || step.type === 'release' || step.type === 'objects')
-  const balancers: Step = { name: 'cluster/load-balancers', stage: 'cluster', type: 'load-balancers', timeoutMs: BALANCER_TIMEOUT_MS }
+  const at = steps.findIndex(
+    (step) => step.type === 'node-classes' || step.type === 'release' || step.type === 'objects',
+  )
+  const balancers: Step = {
+    name: 'cluster/load-balancers',
+    stage: 'cluster',
+    type: 'load-balancers',
+    timeoutMs: BALANCER_TIMEOUT_MS,
+  }
   return at < 0 ? steps : [...steps.slice(0, at), balancers, ...steps.slice(at)]
 }
 
@@ -34,7 +45,11 @@ function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs }: RemovalOptions): 
     ...more,
   })
   const pool = stage.nodePool ? { pool: stage.nodePool.name } : {}
-  const nodes = [step('node-pools', pool), step('node-claims', { ...pool, timeoutMs: nodesTimeoutMs }), step('node-classes', pool)]
+  const nodes = [
+    step('node-pools', pool),
+    step('node-claims', { ...pool, timeoutMs: nodesTimeoutMs }),
+    step('node-classes', pool),
+  ]
   const work = stage.nodePool
     ? nodes
     : stage.karpenter

@@ -50,7 +50,9 @@ export interface TeardownSeen {
   readonly unreachableSince: string | undefined
   /** Steps that have ended, those of earlier turns and those found to have nothing to do. */
   readonly ended: readonly TeardownStep[]
-  readonly current: { readonly sight: StepSight | undefined; readonly step: Step; readonly startedAt: string } | undefined
+  readonly current:
+    | { readonly sight: StepSight | undefined; readonly step: Step; readonly startedAt: string }
+    | undefined
   readonly isWorkloadOpen: boolean
   readonly isWorkloadAbsent: boolean
   /** Instances found by tag; only looked up when Karpenter or the workload API is dead. */
@@ -62,7 +64,12 @@ export interface TeardownSeen {
 }
 
 export type TeardownAction =
-  | { readonly do: 'delete'; readonly things: readonly Thing[]; readonly where: 'home' | 'workload'; readonly foreground?: boolean }
+  | {
+      readonly do: 'delete'
+      readonly things: readonly Thing[]
+      readonly where: 'home' | 'workload'
+      readonly foreground?: boolean
+    }
   | { readonly do: 'strip-finalizers'; readonly things: readonly Thing[]; readonly finalizers: readonly string[] }
   | { readonly do: 'terminate'; readonly instances: readonly string[] }
   | { readonly do: 'close-gate'; readonly stage: string }

@@ -25,9 +25,11 @@ export function judgeTeardown(seen: TeardownSeen, nowMs: number): TeardownJudgem
   if (seen.isEmpty) return over(seen, [], 'Nothing was installed')
   const current = seen.current
   if (!current) return over(seen, seen.ended, describeEnd(seen))
-  if (!seen.isWorkloadOpen && current.step.type !== 'sets' && current.step.type !== 'gate') return judgeSilence(seen, nowMs)
+  if (!seen.isWorkloadOpen && current.step.type !== 'sets' && current.step.type !== 'gate')
+    return judgeSilence(seen, nowMs)
   const { sight } = current
-  if (!sight) return running(seen, waiting('TearingDown', `Looking at ${current.step.name}`), `Looking at ${current.step.name}`)
+  if (!sight)
+    return running(seen, waiting('TearingDown', `Looking at ${current.step.name}`), `Looking at ${current.step.name}`)
   return judgeStep(seen, sight, Date.parse(current.startedAt), nowMs)
 }
 
@@ -37,7 +39,10 @@ function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
   const leftMs = Date.parse(since) + UNREACHABLE_LIMIT_MS - nowMs
   if (!seen.isWorkloadAbsent && leftMs > 0) {
     const message = 'The workload API does not answer'
-    return { ...running(seen, waiting('WorkloadUnreachable', message, Math.min(15, Math.ceil(leftMs / 1000))), message), status: statusOf({ ...seen, unreachableSince: since }) }
+    return {
+      ...running(seen, waiting('WorkloadUnreachable', message, Math.min(15, Math.ceil(leftMs / 1000))), message),
+      status: statusOf({ ...seen, unreachableSince: since }),
+    }
   }
   const instances = seen.instances ?? []
   if (instances.length > 0 && seen.mayTerminate) {
@@ -52,18 +57,22 @@ function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
 function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowMs: number): TeardownJudgement {
   const { step, left } = sight
   if (left.length === 0) return next(seen, { state: 'Done', message: 'Nothing left' }, nowMs)
-  if (step.type === 'gate') return running(seen, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
+  if (step.type === 'gate')
+    return running(seen, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
   if (sight.inUse.length > 0) {
     const message = `Still used by ${sight.inUse.join(', ')}`
-    if (seen.cause === 'cluster') return next(seen, { state: 'Skipped', message: `${message}; it goes with the cluster` }, nowMs)
+    if (seen.cause === 'cluster')
+      return next(seen, { state: 'Skipped', message: `${message}; it goes with the cluster` }, nowMs)
     return running(seen, waiting('StillInUse', message, 60), message)
   }
-  if (step.type === 'definitions' && hasStuckNodes(seen)) return next(seen, { state: 'Skipped', message: 'Nodes are left whose records would hang' }, nowMs)
+  if (step.type === 'definitions' && hasStuckNodes(seen))
+    return next(seen, { state: 'Skipped', message: 'Nodes are left whose records would hang' }, nowMs)
   const timeoutMs = isAboutNodes(step) && hasStuckNodes(seen) ? Math.min(step.timeoutMs, STUCK_MS) : step.timeoutMs
   const waitedMs = nowMs - startedMs
   const undeleted = left.filter((thing) => !thing.isDeleting)
   const message = `${describeThings(left)} left`
-  if (step.type === 'node-pools' && undeleted.length === 0) return next(seen, { state: 'Done', message: `${left.length} deleted` }, nowMs)
+  if (step.type === 'node-pools' && undeleted.length === 0)
+    return next(seen, { state: 'Done', message: `${left.length} deleted` }, nowMs)
   if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= timeoutMs / 2)) {
     const where = step.type === 'sets' ? 'home' : 'workload'
     const foreground = step.type === 'node-pools' ? { foreground: true } : {}
@@ -79,7 +88,8 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
 }
 
 const isAboutNodes = ({ type }: { readonly type: string }) => type.startsWith('node-')
-const hasStuckNodes = ({ ended }: TeardownSeen) => ended.some((one) => one.state === 'GaveUp' && one.name.includes('/node-'))
+const hasStuckNodes = ({ ended }: TeardownSeen) =>
+  ended.some((one) => one.state === 'GaveUp' && one.name.includes('/node-'))
 
 /** Nobody will ever finish these deletions: machines are found by tag, then the finalizers are taken off. */
 function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs: number): TeardownJudgement {
@@ -87,9 +97,14 @@ function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs:
   const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
   const held = left.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
   const instances = step.type === 'node-claims' ? seen.instances : []
-  if (instances === undefined) return running(seen, waiting('TearingDown', `${message}; looking for instances by tag`, 5), message)
+  if (instances === undefined)
+    return running(seen, waiting('TearingDown', `${message}; looking for instances by tag`, 5), message)
   if (instances.length > 0 && seen.mayTerminate) {
-    return running(seen, act<TeardownAction>({ do: 'terminate', instances }), `Terminating ${instances.length} instances that a dead controller left`)
+    return running(
+      seen,
+      act<TeardownAction>({ do: 'terminate', instances }),
+      `Terminating ${instances.length} instances that a dead controller left`,
+    )
   }
   const leftovers = [...seen.leftovers, ...instances.map((id) => `instance ${id}`)]
   const noted = { ...seen, leftovers: [...new Set(leftovers)] }
@@ -97,7 +112,11 @@ function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs:
     const text = `${message}; the controller is not running, finalizers are taken off`
     return running(noted, act<TeardownAction>({ do: 'strip-finalizers', things: held, finalizers }), text)
   }
-  return next(noted, { state: 'GaveUp', message: `${message}; the controller is not running`, leftovers: left.map(describeThing) }, nowMs)
+  return next(
+    noted,
+    { state: 'GaveUp', message: `${message}; the controller is not running`, leftovers: left.map(describeThing) },
+    nowMs,
+  )
 }
 
 interface Ending {
@@ -112,13 +131,24 @@ function next(seen: TeardownSeen, ending: Ending, nowMs: number): TeardownJudgem
   const current = seen.current!
   const at = toTimestamp(nowMs)
   const name = ending.all ? 'workload' : current.step.name
-  const step: TeardownStep = { name, state: ending.state, message: ending.message, startedAt: current.startedAt, endedAt: at }
+  const step: TeardownStep = {
+    name,
+    state: ending.state,
+    message: ending.message,
+    startedAt: current.startedAt,
+    endedAt: at,
+  }
   const ended = [...seen.ended.filter((one) => one.name !== name), step]
   const leftovers = [...new Set([...seen.leftovers, ...(ending.leftovers ?? [])])]
   const after = { ...seen, ended, leftovers }
   if (ending.all) return over(after, ended, describeEnd(after))
   const status = statusOf({ ...after, current: undefined })
-  return { decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 0.1), status, isOver: false, summary: ending.message }
+  return {
+    decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 0.1),
+    status,
+    isOver: false,
+    summary: ending.message,
+  }
 }
 
 function running(seen: TeardownSeen, decision: Decision<TeardownAction>, summary: string): TeardownJudgement {
@@ -131,7 +161,9 @@ function over(seen: TeardownSeen, ended: readonly TeardownStep[], summary: strin
 
 function statusOf(seen: TeardownSeen, message?: string): TeardownStatus {
   const { current } = seen
-  const now: TeardownStep[] = current ? [{ name: current.step.name, state: 'Running', startedAt: current.startedAt, ...(message ? { message } : {}) }] : []
+  const now: TeardownStep[] = current
+    ? [{ name: current.step.name, state: 'Running', startedAt: current.startedAt, ...(message ? { message } : {}) }]
+    : []
   return {
     startedAt: seen.startedAt,
     ...(seen.unreachableSince ? { unreachableSince: seen.unreachableSince } : {}),
@@ -153,4 +185,5 @@ function describeThings(things: readonly Thing[]): string {
   return `${things.length} ${kinds} (${names.length > 3 ? `${shown}, …` : shown})`
 }
 
-const describeThing = (thing: Thing): string => `${thing.kind.kind} ${thing.key.namespace ? `${thing.key.namespace}/` : ''}${thing.key.name}`
+const describeThing = (thing: Thing): string =>
+  `${thing.kind.kind} ${thing.key.namespace ? `${thing.key.namespace}/` : ''}${thing.key.name}`

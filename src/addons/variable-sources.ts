@@ -1,5 +1,13 @@
 // Reads the values behind a pipeline's variables: outputs of the control plane, and named applies, ConfigMaps, Secrets.
-import { type ConfigMap, ConfigMapKind, type KindRef, type Secret, SecretKind, type UnknownObject, type VariableSource } from '#api'
+import {
+  type ConfigMap,
+  ConfigMapKind,
+  type KindRef,
+  type Secret,
+  SecretKind,
+  type UnknownObject,
+  type VariableSource,
+} from '#api'
 import type { Objects } from '#kube'
 import { isPlainObject, type Json } from '#lib'
 import { readPath } from './health-path.ts'
@@ -21,7 +29,12 @@ export interface ReadSources {
   readonly missing: readonly string[]
 }
 
-export async function readSources(objects: Objects, namespace: string, cluster: string, sources: readonly VariableSource[]): Promise<ReadSources> {
+export async function readSources(
+  objects: Objects,
+  namespace: string,
+  cluster: string,
+  sources: readonly VariableSource[],
+): Promise<ReadSources> {
   const values: Variables[] = []
   const secret = new Set<string>()
   const missing: string[] = []
@@ -39,13 +52,20 @@ export async function readSources(objects: Objects, namespace: string, cluster: 
   return { values, secret, missing }
 }
 
-async function readSource(objects: Objects, namespace: string, name: string, kind: VariableSource['kind']): Promise<Variables | undefined> {
+async function readSource(
+  objects: Objects,
+  namespace: string,
+  name: string,
+  kind: VariableSource['kind'],
+): Promise<Variables | undefined> {
   const key = { namespace, name }
   if (kind === 'ConfigMap') return (await objects.get<ConfigMap>(ConfigMapKind, key))?.data ?? undefined
   if (kind === 'Secret') {
     const live = await objects.get<Secret>(SecretKind, key)
     if (!live) return undefined
-    return Object.fromEntries(Object.entries(live.data ?? {}).map(([field, value]) => [field, Buffer.from(value, 'base64').toString('utf8')]))
+    return Object.fromEntries(
+      Object.entries(live.data ?? {}).map(([field, value]) => [field, Buffer.from(value, 'base64').toString('utf8')]),
+    )
   }
   const apply = await objects.get<UnknownObject>(WorkspaceTemplateApplyKind, key)
   const outputs = apply ? outputsOf(apply) : undefined

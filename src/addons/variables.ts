@@ -51,7 +51,10 @@ export function flattenOutputs(outputs: Readonly<Record<string, unknown>>): Reco
   const flat: Record<string, Json> = {}
   const visit = (path: readonly string[], value: unknown) => {
     if (value === null || value === undefined) return
-    const name = path.join('_').replace(/[^A-Za-z0-9]+/g, '_').toUpperCase()
+    const name = path
+      .join('_')
+      .replace(/[^A-Za-z0-9]+/g, '_')
+      .toUpperCase()
     flat[name] ??= value as Json
     if (isPlainObject(value)) for (const [key, inner] of Object.entries(value)) visit([...path, key], inner)
   }

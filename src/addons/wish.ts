@@ -24,14 +24,21 @@ export function readWishes(stages: readonly Wishing[], labels: Readonly<Record<s
     return stage.enabledBy.some(({ key, value }) => isPersons(key, value))
   })
   return {
-    wanted: withNeeds(stages, asked.map((stage) => stage.name)),
+    wanted: withNeeds(
+      stages,
+      asked.map((stage) => stage.name),
+    ),
     early: new Set(early.map((stage) => stage.name)),
   }
 }
 
 export function parseGates(annotation: string | undefined): Gates {
   const entries = (annotation ?? '').split(',').filter((entry) => entry !== '')
-  return new Map(entries.map((entry) => (entry.endsWith('=person') ? [entry.slice(0, -'=person'.length), 'person'] : [entry, 'capt'])))
+  return new Map(
+    entries.map((entry) =>
+      entry.endsWith('=person') ? [entry.slice(0, -'=person'.length), 'person'] : [entry, 'capt'],
+    ),
+  )
 }
 
 export function formatGates(gates: Gates): string {

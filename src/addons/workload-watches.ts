@@ -1,6 +1,6 @@
 // Keeps a watch open on the workload clusters that are making progress, and never on more than a few at once: a watch
 // costs memory here and a connection there. Who finds no place is looked at by the clock instead.
-import { type Key, type KindRef, groupKindOf, keyText } from '#api'
+import { groupKindOf, type Key, type KindRef, keyText } from '#api'
 import type { Workload } from './port.ts'
 
 export interface WorkloadWatches {

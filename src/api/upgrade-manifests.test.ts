@@ -30,29 +30,43 @@ spec:
     settings: { clusterName: "\${CLUSTER_NAME}", clusterEndpoint: "\${CLUSTER_ENDPOINT}", interruptionQueue: "\${INTERRUPTION_QUEUE_NAME}" }
 ${values}`
 const upgrade = (text: string) => upgradeManifests(readManifests(text, 'seed.yaml'))
-const names = (text: string) => upgrade(text).manifests.map(({ object }) => `${object.apiVersion} ${object.kind}/${object.metadata.name}`)
+const names = (text: string) =>
+  upgrade(text).manifests.map(({ object }) => `${object.apiVersion} ${object.kind}/${object.metadata.name}`)
 
 describe('manifests of older proposals', () => {
   it('leave Flux to capt, whether a Job or a HelmRelease was to install it', () => {
-    const job = 'apiVersion: batch/v1\nkind: Job\nmetadata: { name: flux-installer }\nspec: { template: { spec: { containers: [{ name: flux, image: "fluxcd/flux-cli:v2.1.0" }] } } }'
-    const release = 'apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: { name: flux2 }\nspec: { chart: { spec: { chart: flux2, version: 2.1.0 } } }'
+    const job =
+      'apiVersion: batch/v1\nkind: Job\nmetadata: { name: flux-installer }\nspec: { template: { spec: { containers: [{ name: flux, image: "fluxcd/flux-cli:v2.1.0" }] } } }'
+    const release =
+      'apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: { name: flux2 }\nspec: { chart: { spec: { chart: flux2, version: 2.1.0 } } }'
     for (const inner of [job, release]) {
-      const { manifests, notes } = upgrade(`${set('fluxcd-installer', 'fluxcd-install')}${source('fluxcd-install', inner)}`)
+      const { manifests, notes } = upgrade(
+        `${set('fluxcd-installer', 'fluxcd-install')}${source('fluxcd-install', inner)}`,
+      )
       assert.deepEqual(manifests, [])
       assert.match(notes[0] ?? '', /capt installs Flux itself on Clusters labelled fluxcd\.io\/enabled=true/)
     }
   })
 
   it('leave Karpenter to the shipped pipeline when they ask for nothing else', () => {
-    const { manifests, notes } = upgrade(`${set('karpenter-installer', 'karpenter-resources')}${source('karpenter-resources', karpenter(''))}`)
+    const { manifests, notes } = upgrade(
+      `${set('karpenter-installer', 'karpenter-resources')}${source('karpenter-resources', karpenter(''))}`,
+    )
     assert.deepEqual(manifests, [])
-    assert.match(notes.join('\n'), /Karpenter 1\.0\.7 is not kept: the version is chosen for the Kubernetes version of each Cluster/)
+    assert.match(
+      notes.join('\n'),
+      /Karpenter 1\.0\.7 is not kept: the version is chosen for the Kubernetes version of each Cluster/,
+    )
   })
 
   it('become a pipeline of their own when they carry Helm values, and that pipeline is accepted', () => {
-    const { manifests, notes } = upgrade(`${set('karpenter-installer', 'karpenter-resources')}${source('karpenter-resources', karpenter('    logLevel: debug'))}`)
+    const { manifests, notes } = upgrade(
+      `${set('karpenter-installer', 'karpenter-resources')}${source('karpenter-resources', karpenter('    logLevel: debug'))}`,
+    )
     assert.deepEqual(checkManifests(manifests), [])
-    const [pipeline] = manifests.map(({ object }) => object as unknown as { kind: string; spec: { stages: { karpenter?: { values: object } }[] } })
+    const [pipeline] = manifests.map(
+      ({ object }) => object as unknown as { kind: string; spec: { stages: { karpenter?: { values: object } }[] } },
+    )
     assert.equal(pipeline?.kind, 'AddonPipeline')
     assert.deepEqual(pipeline?.spec.stages[1]?.karpenter?.values, { logLevel: 'debug' })
     assert.match(notes.join('\n'), /capt\.appthrust\.com\/addon-pipeline=karpenter-installer/)

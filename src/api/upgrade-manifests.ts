@@ -19,7 +19,8 @@ const ADDONS = 'addons.cluster.x-k8s.io'
 const CHOICE_LABEL = 'capt.appthrust.com/addon-pipeline'
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn'
 
-const isOldAddon = ({ apiVersion }: UnknownObject) => groupOf(apiVersion) === ADDONS && /\/v1alpha[34]$/.test(apiVersion)
+const isOldAddon = ({ apiVersion }: UnknownObject) =>
+  groupOf(apiVersion) === ADDONS && /\/v1alpha[34]$/.test(apiVersion)
 
 export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
   if (!manifests.some(({ object }) => isOldAddon(object) || isReadinessJob(object))) return { manifests, notes: [] }
@@ -31,7 +32,9 @@ export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
     const name = `${object.kind}/${object.metadata.name}`
     if (isReadinessJob(object)) {
       gone.add(manifest)
-      notes.push(`${name} is left out: capt looks at Flux itself; an AddonPipeline has flux.readinessJob for those who want the Job`)
+      notes.push(
+        `${name} is left out: capt looks at Flux itself; an AddonPipeline has flux.readinessJob for those who want the Job`,
+      )
     }
     if (!isOldAddon(object)) continue
     if (object.kind === 'ClusterResourceSetBinding') {
@@ -44,14 +47,19 @@ export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
     gone.add(manifest)
     if (inner.some(installsFlux)) {
       for (const carrier of carriers) gone.add(carrier)
-      notes.push(`${name} and its ConfigMap are left out: capt installs Flux itself on Clusters labelled fluxcd.io/enabled=true, as plain manifests of a supported version`)
+      notes.push(
+        `${name} and its ConfigMap are left out: capt installs Flux itself on Clusters labelled fluxcd.io/enabled=true, as plain manifests of a supported version`,
+      )
       continue
     }
     const release = inner.find(isKarpenterRelease)
     if (!release) {
       made.push(withObject(manifest, { ...object, apiVersion: `${ADDONS}/v1beta2` }))
       notes.push(`${name} is written as ${ADDONS}/v1beta2; ${String(object.apiVersion)} is not served any more`)
-      if (JSON.stringify(inner).includes('${')) notes.push(`${name}: nobody fills in \${…} in what a ClusterResourceSet delivers; move it to a stage of an AddonPipeline`)
+      if (JSON.stringify(inner).includes('${'))
+        notes.push(
+          `${name}: nobody fills in \${…} in what a ClusterResourceSet delivers; move it to a stage of an AddonPipeline`,
+        )
       continue
     }
     for (const carrier of carriers) gone.add(carrier)
@@ -59,7 +67,9 @@ export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
     const values = extraValues(release)
     if (Object.keys(values).length === 0) continue
     made.push(withObject(manifest, pipelineFor(object, values)))
-    notes.push(`Its Helm values become AddonPipeline/${object.metadata.name}; a Cluster chooses it with the label ${CHOICE_LABEL}=${object.metadata.name}`)
+    notes.push(
+      `Its Helm values become AddonPipeline/${object.metadata.name}; a Cluster chooses it with the label ${CHOICE_LABEL}=${object.metadata.name}`,
+    )
   }
   return { manifests: [...manifests.filter((manifest) => !gone.has(manifest)), ...made], notes }
 }
@@ -77,7 +87,12 @@ function carriersOf({ object }: Manifest, manifests: readonly Manifest[]): reado
   const refs = Array.isArray(resources) ? resources.filter(isPlainObject) : []
   const namespace = object.metadata.namespace ?? 'default'
   return manifests.filter(({ object: other }) =>
-    refs.some((ref) => ref['kind'] === other.kind && ref['name'] === other.metadata.name && (other.metadata.namespace ?? 'default') === namespace),
+    refs.some(
+      (ref) =>
+        ref['kind'] === other.kind &&
+        ref['name'] === other.metadata.name &&
+        (other.metadata.namespace ?? 'default') === namespace,
+    ),
   )
 }
 
@@ -97,7 +112,8 @@ function installsFlux(document: Fields): boolean {
   return document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'flux2'
 }
 
-const isKarpenterRelease = (document: Fields): boolean => document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'karpenter'
+const isKarpenterRelease = (document: Fields): boolean =>
+  document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'karpenter'
 
 function chartOf(release: Fields): Fields {
   const chart = isPlainObject(release['spec']) ? release['spec']['chart'] : undefined
@@ -114,18 +130,32 @@ function karpenterNotes(name: string, release: Fields): readonly string[] {
   const { namespace } = isPlainObject(release['metadata']) ? release['metadata'] : {}
   return [
     `${name} and its ConfigMap are left out: capt brings Karpenter through Flux to Clusters that ask for it, with the values of each Cluster filled in`,
-    ...(version ? [`Karpenter ${String(version)} is not kept: the version is chosen for the Kubernetes version of each Cluster`] : []),
-    ...(namespace && namespace !== 'kube-system' ? [`Karpenter goes to kube-system instead of ${String(namespace)}, where the role of the control plane is trusted`] : []),
+    ...(version
+      ? [`Karpenter ${String(version)} is not kept: the version is chosen for the Kubernetes version of each Cluster`]
+      : []),
+    ...(namespace && namespace !== 'kube-system'
+      ? [
+          `Karpenter goes to kube-system instead of ${String(namespace)}, where the role of the control plane is trusted`,
+        ]
+      : []),
   ]
 }
 
 /** Values that capt does not write by itself. */
 function extraValues(release: Fields): Fields {
   const { serviceAccount, settings, ...rest } = valuesOf(release)
-  const { clusterName: _name, clusterEndpoint: _endpoint, interruptionQueue: _queue, ...otherSettings } = isPlainObject(settings) ? settings : {}
+  const {
+    clusterName: _name,
+    clusterEndpoint: _endpoint,
+    interruptionQueue: _queue,
+    ...otherSettings
+  } = isPlainObject(settings) ? settings : {}
   const { annotations, ...otherAccount } = isPlainObject(serviceAccount) ? serviceAccount : {}
   const { [ROLE_ANNOTATION]: _role, ...otherAnnotations } = isPlainObject(annotations) ? annotations : {}
-  const account = { ...otherAccount, ...(Object.keys(otherAnnotations).length > 0 ? { annotations: otherAnnotations } : {}) }
+  const account = {
+    ...otherAccount,
+    ...(Object.keys(otherAnnotations).length > 0 ? { annotations: otherAnnotations } : {}),
+  }
   return {
     ...rest,
     ...(Object.keys(otherSettings).length > 0 ? { settings: otherSettings } : {}),
@@ -143,8 +173,19 @@ function pipelineFor({ metadata }: UnknownObject, values: Fields): UnknownObject
       clusterSelector: { matchLabels: { [CHOICE_LABEL]: metadata.name } },
       stages: [
         { name: 'flux', enabledBy: [{ key: 'fluxcd.io/enabled', value: 'true' }], flux: {} },
-        { name: 'karpenter', needs: ['flux'], enabledBy: wish, gateLabel: 'karpenter.sh/enabled', karpenter: { values } },
-        { name: 'node-pool', needs: ['karpenter'], enabledBy: [...wish, { key: 'karpenter.sh/enabled', value: 'true' }], nodePool: {} },
+        {
+          name: 'karpenter',
+          needs: ['flux'],
+          enabledBy: wish,
+          gateLabel: 'karpenter.sh/enabled',
+          karpenter: { values },
+        },
+        {
+          name: 'node-pool',
+          needs: ['karpenter'],
+          enabledBy: [...wish, { key: 'karpenter.sh/enabled', value: 'true' }],
+          nodePool: {},
+        },
       ],
     },
   }

@@ -1,6 +1,6 @@
 // Which objects belong to a Cluster and go with it, in the order in which they can be made again: owners first.
 // Pure: everything that was read comes in, a list goes out.
-import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef } from '#api'
 import { isPlainObject } from '#lib'
 
 export interface Node {
@@ -45,41 +45,7 @@ export function nodesOf(all: readonly Node[], clusters: ReadonlySet<string>): re
   return inOwnerOrder([...chosen], byUid)
 }
 
-/** Made by the simulation of one home for that home: it is not copied, and goes where its Cluster went from. */
-export const isSimulated = ({ object }: Node): boolean =>
-  object.metadata.labels?.['capt.appthrust.com/simulated'] === 'true'
-
-/** Those that nobody needs who stays: what is shared with other clusters is copied, and stays here as well. */
-export function withoutShared(all: readonly Node[], moving: readonly Node[]): readonly Node[] {
-  const going = new Set(moving)
-  for (;;) {
-    const staying = all.filter((node) => !going.has(node))
-    const needed = new Set(staying.flatMap(({ object }) => referredFrom(object)))
-    const uids = new Set(staying.map(({ object }) => object.metadata.uid))
-    const shared = [...going].filter((node) => isNeeded(node, needed, uids) || isUsedElsewhere(node, [...going]))
-    if (shared.length === 0) return moving.filter((node) => going.has(node))
-    for (const node of shared) going.delete(node)
-  }
-}
-
-function isNeeded({ kind, object }: Node, needed: ReadonlySet<string>, uids: ReadonlySet<string | undefined>): boolean {
-  if (needed.has(idOf(kind.kind, object.metadata.name))) return true
-  return (object.metadata.ownerReferences ?? []).some(({ uid }) => uids.has(uid))
-}
-
-/** Applies of other namespaces are not read; the template counts them. */
-function isUsedElsewhere({ kind, object }: Node, going: readonly Node[]): boolean {
-  if (kind.kind !== WorkspaceTemplate.kind) return false
-  const { usedBy = 0 } = (object as WorkspaceTemplate).status ?? {}
-  const users = going.filter(
-    (node) =>
-      node.kind.kind === WorkspaceTemplateApply.kind &&
-      referredFrom(node.object).includes(idOf(kind.kind, object.metadata.name)),
-  )
-  return usedBy > users.length
-}
-
-const idOf = (kind: string, name: string): string => `${kind}/${name}`
+export const idOf = (kind: string, name: string): string => `${kind}/${name}`
 
 function isLabelled(object: AnyObject, clusters: ReadonlySet<string>): boolean {
   const name = object.metadata.labels?.[CLUSTER_NAME_LABEL]
@@ -87,7 +53,7 @@ function isLabelled(object: AnyObject, clusters: ReadonlySet<string>): boolean {
 }
 
 /** `Kind/name` of everything a spec refers to in its own namespace. */
-function referredFrom(object: AnyObject): readonly string[] {
+export function referredFrom(object: AnyObject): readonly string[] {
   const { namespace } = object.metadata
   const found: string[] = []
   const visit = (value: unknown, field: string): void => {

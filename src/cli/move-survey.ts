@@ -1,5 +1,6 @@
 // What a move looks at before it changes anything: what both sides serve, what is there, and what stands in the way.
 import {
+  AddonPipeline,
   type AnyObject,
   CLUSTER_API_VERSIONS,
   ConfigMapKind,
@@ -16,6 +17,7 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, jsonEqual } from '#lib'
 import type { Connected } from './command.ts'
 import { isCluster, type Node } from './move-graph.ts'
+import { MANAGED_LABEL } from './move-luggage.ts'
 import { OUR_KINDS } from './resources.ts'
 
 /** Cluster API kinds in the newest version that both sides serve; kinds that the target lacks are refused when needed. */
@@ -41,6 +43,17 @@ async function servedVersions(connected: Connected, group: string): Promise<read
   if (answer.status !== 200) return []
   const { versions = [] } = JSON.parse(answer.body) as { versions?: readonly { readonly version: string }[] }
   return versions.map(({ version }) => version)
+}
+
+/** The pipeline that comes with capt, as the target has it: in the namespace where capt runs there. */
+export async function shippedPipeline({ objects }: Connected): Promise<AddonPipeline | undefined> {
+  try {
+    for await (const found of objects.list<AddonPipeline>(AddonPipeline, { labelSelector: `${MANAGED_LABEL}=true` }))
+      return found
+  } catch (error) {
+    if (!isKubeError(error, 'KindNotServed', 'NotFound', 'Forbidden')) throw error
+  }
+  return undefined
 }
 
 export async function readAll({ objects, namespace }: Connected, kinds: readonly KindRef[]): Promise<readonly Node[]> {

@@ -11,9 +11,10 @@ import {
   EXIT,
   type Io,
 } from './command.ts'
-import { isCluster, isSimulated, type Node, nameOf, nodesOf, withoutShared } from './move-graph.ts'
+import { isCluster, type Node, nameOf } from './move-graph.ts'
+import { differs, type Luggage, pack } from './move-luggage.ts'
 import { copyAll, deleteAll, setPaused, waitForRuns } from './move-steps.ts'
-import { chooseClusters, kindsServedBy, readAll, refuseTaken } from './move-survey.ts'
+import { chooseClusters, kindsServedBy, readAll, refuseTaken, shippedPipeline } from './move-survey.ts'
 import { confirm } from './output.ts'
 
 export const command: Command = {
@@ -57,37 +58,35 @@ async function move(args: Arguments, io: Io, from: Connected, to: Connected): Pr
   const kinds = await kindsServedBy(from, to)
   const all = await readAll(from, kinds)
   const names = chooseClusters(all, args.positionals, from)
-  const nodes = nodesOf(all, names)
-  if (nodes.some((node) => isCluster(node) && isDeletedForMove(node.object)))
-    return finish(nodes, withoutShared(all, nodes), io, from, to)
-  const copied = await aimAtTarget(nodes.filter((node) => !isSimulated(node)), to, say)
+  const shipped = await shippedPipeline(to)
+  const { copied, deleted } = pack(all, names, shipped)
+  if (copied.some((node) => isCluster(node) && isDeletedForMove(node.object))) return finish(deleted, io, from, to)
   for (const node of copied) say(`  ${nameOf(node)}`)
   say(
     `${copied.length} objects of ${names.size === 1 ? 'one cluster' : `${names.size} clusters`}: ${from.server} → ${to.server}`,
   )
+  if (differs(all, shipped))
+    say('The AddonPipeline of capt is not the same there: add-ons follow the one of the target')
   await refuseTaken(copied, to.objects)
   if (args.values['dry-run'] === true) return EXIT.fine
   if (!(await confirm(`Move ${[...names].join(', ')} to ${to.server}?`, args, io))) return EXIT.failed
 
-  const clusters = nodes.filter(isCluster)
+  const clusters = copied.filter(isCluster)
   await setPaused(from.objects, clusters, true)
-  let going: readonly Node[]
-  let moved: readonly Node[]
+  let luggage: Luggage
   try {
     say('Paused; waiting for runs in progress')
     await waitForRuns(from, kinds, names, parseDuration(String(args.values['wait'])), io)
     // Runs that ended meanwhile have saved their state: read everything once more.
-    const latest = await readAll(from, kinds)
-    going = nodesOf(latest, names)
-    moved = withoutShared(latest, going)
-    await copyAll(await aimAtTarget(going.filter((node) => !isSimulated(node)), to, () => undefined), to)
+    luggage = pack(await readAll(from, kinds), names, shipped)
+    await copyAll(luggage.copied, to)
   } catch (error) {
     await setPaused(from.objects, clusters, false)
     say('Nothing was moved; the clusters go on here')
     throw error
   }
-  say(`Copied ${moved.length} objects`)
-  return finish(moved, io, from, to)
+  say(`Copied ${luggage.copied.length} objects`)
+  return finish(luggage.deleted, io, from, to)
 }
 
 /** Everything is there: it is deleted here, and then work begins there. A move that was cut off goes on from here. */

@@ -7,7 +7,11 @@ import { resolveKind } from './resource-set-kinds.ts'
 export type Strategy = 'ApplyOnce' | 'Reconcile'
 
 /** Faults in the order of the objects; empty means that everything was accepted. */
-export async function applyObjects(remote: Objects, objects: readonly UnknownObject[], strategy: Strategy): Promise<readonly string[]> {
+export async function applyObjects(
+  remote: Objects,
+  objects: readonly UnknownObject[],
+  strategy: Strategy,
+): Promise<readonly string[]> {
   const faults: string[] = []
   for (const object of objects) {
     try {
@@ -38,7 +42,16 @@ async function makeEqual(remote: Objects, kind: KindRef, object: UnknownObject):
 
 /** What the API server alone decides; sending it as null would mean nothing. */
 function withoutServerFields(object: UnknownObject): UnknownObject {
-  const { uid, resourceVersion, generation, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds, managedFields, ...metadata } = object.metadata
+  const {
+    uid,
+    resourceVersion,
+    generation,
+    creationTimestamp,
+    deletionTimestamp,
+    deletionGracePeriodSeconds,
+    managedFields,
+    ...metadata
+  } = object.metadata
   const { status, ...rest } = object
   return { ...rest, metadata } as UnknownObject
 }

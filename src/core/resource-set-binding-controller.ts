@@ -22,7 +22,8 @@ export function resourceSetBindingController(): Controller<AnyObject, Seen, Acti
       const cluster = cache.get(Cluster, keyOf(binding))
       return { binding, isClusterAlive: cluster !== undefined && cluster.metadata.deletionTimestamp === undefined }
     },
-    decide: ({ binding, isClusterAlive }) => (isClusterAlive || binding.metadata.deletionTimestamp ? done : act<Action>({ do: 'delete' })),
+    decide: ({ binding, isClusterAlive }) =>
+      isClusterAlive || binding.metadata.deletionTimestamp ? done : act<Action>({ do: 'delete' }),
     act: (world, { binding }) => world.objects.delete(BindingKind, keyOf(binding), { uid: binding.metadata.uid ?? '' }),
     status: () => ({}),
   }

@@ -12,13 +12,19 @@ export interface BindingResource {
 export interface Binding extends AnyObject {
   readonly spec: {
     readonly clusterName: string
-    readonly bindings?: readonly { readonly clusterResourceSetName: string; readonly resources?: readonly BindingResource[] }[]
+    readonly bindings?: readonly {
+      readonly clusterResourceSetName: string
+      readonly resources?: readonly BindingResource[]
+    }[]
   }
 }
 
 export const BindingKind = clusterResourceSetBindingKind('v1beta2')
 
-export function newBinding(cluster: { readonly namespace: string; readonly name: string }, owner: OwnerReference): Binding {
+export function newBinding(
+  cluster: { readonly namespace: string; readonly name: string },
+  owner: OwnerReference,
+): Binding {
   return {
     apiVersion: apiVersionOf(BindingKind),
     kind: BindingKind.kind,
@@ -27,13 +33,21 @@ export function newBinding(cluster: { readonly namespace: string; readonly name:
   }
 }
 
-export function findEntry(binding: Binding | undefined, set: string, ref: { readonly kind: string; readonly name: string }): BindingResource | undefined {
+export function findEntry(
+  binding: Binding | undefined,
+  set: string,
+  ref: { readonly kind: string; readonly name: string },
+): BindingResource | undefined {
   const own = binding?.spec.bindings?.find((one) => one.clusterResourceSetName === set)
   return own?.resources?.find((one) => one.kind === ref.kind && one.name === ref.name)
 }
 
 /** Entries of references that left the set stay, as in core. */
-export function withEntry(bindings: Binding['spec']['bindings'], set: string, entry: BindingResource): NonNullable<Binding['spec']['bindings']> {
+export function withEntry(
+  bindings: Binding['spec']['bindings'],
+  set: string,
+  entry: BindingResource,
+): NonNullable<Binding['spec']['bindings']> {
   const all = bindings ?? []
   const own = all.find((one) => one.clusterResourceSetName === set)
   const others = (own?.resources ?? []).filter((one) => one.kind !== entry.kind || one.name !== entry.name)
@@ -43,6 +57,9 @@ export function withEntry(bindings: Binding['spec']['bindings'], set: string, en
   return own ? all.map((one) => (one === own ? updated : one)) : [...all, updated]
 }
 
-export function withoutSet(bindings: Binding['spec']['bindings'], set: string): NonNullable<Binding['spec']['bindings']> {
+export function withoutSet(
+  bindings: Binding['spec']['bindings'],
+  set: string,
+): NonNullable<Binding['spec']['bindings']> {
   return (bindings ?? []).filter((one) => one.clusterResourceSetName !== set)
 }

@@ -44,7 +44,8 @@ export interface CaseEntry {
 }
 
 const SECRET_TYPE = 'addons.cluster.x-k8s.io/resource-set'
-const manifest = (name: string, text = 'first') => `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  text: ${text}\n`
+const manifest = (name: string, text = 'first') =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  text: ${text}\n`
 const source = (name: string, data: Readonly<Record<string, string>>): CaseSource => ({ kind: 'ConfigMap', name, data })
 const applied = (name: string): CaseEntry => ({ name, applied: true, hash: 'ours' })
 const APPLIED = { status: 'True', reason: 'Applied' } as const
@@ -87,7 +88,10 @@ export const RESOURCE_SET_CASES: readonly ResourceSetCase[] = [
     name: 'counts a source that does not exist as success, without an entry',
     strategy: 'Reconcile',
     sources: [source('one', { 'a.yaml': manifest('a') })],
-    resources: [{ kind: 'ConfigMap', name: 'one' }, { kind: 'ConfigMap', name: 'missing' }],
+    resources: [
+      { kind: 'ConfigMap', name: 'one' },
+      { kind: 'ConfigMap', name: 'missing' },
+    ],
     binding: [applied('one')],
     condition: APPLIED,
     after: [made('a')],
@@ -136,7 +140,9 @@ export const RESOURCE_SET_CASES: readonly ResourceSetCase[] = [
   {
     name: 'makes a live object equal with Reconcile: finalizers, labels and keys of others go',
     strategy: 'Reconcile',
-    before: [{ name: 'a', data: { text: 'old', theirs: 'x' }, labels: { theirs: 'x' }, finalizers: ['example.com/theirs'] }],
+    before: [
+      { name: 'a', data: { text: 'old', theirs: 'x' }, labels: { theirs: 'x' }, finalizers: ['example.com/theirs'] },
+    ],
     sources: [source('one', { 'a.yaml': manifest('a') })],
     binding: [applied('one')],
     condition: APPLIED,
@@ -181,7 +187,11 @@ export const RESOURCE_SET_CASES: readonly ResourceSetCase[] = [
   {
     name: 'tries everything when one kind is not served, and writes the hash although it failed',
     strategy: 'Reconcile',
-    sources: [source('one', { 'a.yaml': `apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n  namespace: default\n---\n${manifest('a')}` })],
+    sources: [
+      source('one', {
+        'a.yaml': `apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n  namespace: default\n---\n${manifest('a')}`,
+      }),
+    ],
     binding: [{ name: 'one', applied: false, hash: 'ours' }],
     condition: { status: 'False', reason: 'NotApplied' },
     after: [made('a')],

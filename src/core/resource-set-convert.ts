@@ -6,7 +6,8 @@ import { ADDONS_GROUP } from './resource-set-crd.ts'
 
 type Fields = Record<string, unknown>
 const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
-const defined = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+const defined = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
 export function convertResourceSet<T extends AnyObject>(object: T, toVersion: ClusterApiVersion): T {
   const apiVersion = `${ADDONS_GROUP}/${toVersion}`
@@ -19,7 +20,11 @@ export function convertResourceSet<T extends AnyObject>(object: T, toVersion: Cl
 
 function toV1Beta1({ observedGeneration, conditions, deprecated }: Fields): Fields {
   const old = fieldsOf(fieldsOf(deprecated)['v1beta1'])['conditions']
-  return defined({ observedGeneration, conditions: old, v1beta2: conditions === undefined ? undefined : { conditions } })
+  return defined({
+    observedGeneration,
+    conditions: old,
+    v1beta2: conditions === undefined ? undefined : { conditions },
+  })
 }
 
 function toV1Beta2({ observedGeneration, conditions, v1beta2 }: Fields): Fields {
@@ -37,7 +42,10 @@ export function convertResourceSetBinding<T extends AnyObject>(object: T, toVers
   const bindings = wanted['bindings'].map((binding: unknown) => {
     const { resources, ...rest } = fieldsOf(binding)
     if (!Array.isArray(resources)) return rest
-    return { ...rest, resources: resources.map((one: unknown) => ({ ...fieldsOf(one), applied: fieldsOf(one)['applied'] === true })) }
+    return {
+      ...rest,
+      resources: resources.map((one: unknown) => ({ ...fieldsOf(one), applied: fieldsOf(one)['applied'] === true })),
+    }
   })
   return { ...object, apiVersion, spec: { ...wanted, bindings } } as unknown as T
 }

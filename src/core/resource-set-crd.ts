@@ -87,7 +87,11 @@ const bindingSpec = (isRequired: boolean) =>
     { about: 'What was applied to the cluster.', required: isRequired ? ['clusterName'] : [] },
   )
 
-function toSchema(about: string, spec: { readonly schema: JsonSchema }, status?: { readonly schema: JsonSchema }): JsonSchema {
+function toSchema(
+  about: string,
+  spec: { readonly schema: JsonSchema },
+  status?: { readonly schema: JsonSchema },
+): JsonSchema {
   return {
     type: 'object',
     description: about,
@@ -144,8 +148,27 @@ export function resourceSetDefinitions(): readonly ResourceSetDefinition[] {
   const bindingAbout = 'What ClusterResourceSets applied to one Cluster. Written by the controller alone.'
   return [
     definition('ClusterResourceSet', 'clusterresourcesets', [
-      set('v1beta2', toSchema(about, setSpec({ minItems: 1, maxItems: 100 }, true), s.object({ observedGeneration, deprecated, conditions }, { about: 'What was found.' })), true),
-      set('v1beta1', toSchema(about, setSpec({}, false), s.object({ observedGeneration, conditions: oldConditions, v1beta2: deprecated }, { about: 'What was found.' })), false),
+      set(
+        'v1beta2',
+        toSchema(
+          about,
+          setSpec({ minItems: 1, maxItems: 100 }, true),
+          s.object({ observedGeneration, deprecated, conditions }, { about: 'What was found.' }),
+        ),
+        true,
+      ),
+      set(
+        'v1beta1',
+        toSchema(
+          about,
+          setSpec({}, false),
+          s.object(
+            { observedGeneration, conditions: oldConditions, v1beta2: deprecated },
+            { about: 'What was found.' },
+          ),
+        ),
+        false,
+      ),
     ]),
     definition('ClusterResourceSetBinding', 'clusterresourcesetbindings', [
       binding('v1beta2', toSchema(bindingAbout, bindingSpec(true)), true),

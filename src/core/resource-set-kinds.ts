@@ -45,7 +45,8 @@ export async function resolveKind(objects: Objects, apiVersion: string, kind: st
   const slash = apiVersion.indexOf('/')
   const group = slash < 0 ? '' : apiVersion.slice(0, slash)
   const version = apiVersion.slice(slash + 1)
-  if (BUILT_IN.has(group)) return { group, version, kind, plural: pluralOf(kind), namespaced: !CLUSTER_SCOPED.has(`${group}/${kind}`) }
+  if (BUILT_IN.has(group))
+    return { group, version, kind, plural: pluralOf(kind), namespaced: !CLUSTER_SCOPED.has(`${group}/${kind}`) }
   const found = (await byName(objects, group, kind)) ?? (await bySearch(objects, group, kind))
   const resolved = found ? toKindRef(found, version) : undefined
   if (resolved) return resolved
@@ -53,24 +54,37 @@ export async function resolveKind(objects: Objects, apiVersion: string, kind: st
 }
 
 async function byName(objects: Objects, group: string, kind: string): Promise<UnknownObject | undefined> {
-  const definition = await objects.get<UnknownObject>(CustomResourceDefinitionKind, { name: `${pluralOf(kind)}.${group}` })
+  const definition = await objects.get<UnknownObject>(CustomResourceDefinitionKind, {
+    name: `${pluralOf(kind)}.${group}`,
+  })
   return definition && isOf(definition, group, kind) ? definition : undefined
 }
 
 async function bySearch(objects: Objects, group: string, kind: string): Promise<UnknownObject | undefined> {
-  for await (const definition of objects.list<UnknownObject>(CustomResourceDefinitionKind)) if (isOf(definition, group, kind)) return definition
+  for await (const definition of objects.list<UnknownObject>(CustomResourceDefinitionKind))
+    if (isOf(definition, group, kind)) return definition
   return undefined
 }
 
 function isOf({ spec }: UnknownObject, group: string, kind: string): boolean {
-  return isPlainObject(spec) && spec['group'] === group && isPlainObject(spec['names']) && spec['names']['kind'] === kind
+  return (
+    isPlainObject(spec) && spec['group'] === group && isPlainObject(spec['names']) && spec['names']['kind'] === kind
+  )
 }
 
 function toKindRef({ spec, status }: UnknownObject, version: string): KindRef | undefined {
   if (!isPlainObject(spec) || !isPlainObject(spec['names']) || !Array.isArray(spec['versions'])) return undefined
-  const isServed = spec['versions'].some((one: unknown) => isPlainObject(one) && one['name'] === version && one['served'] === true)
+  const isServed = spec['versions'].some(
+    (one: unknown) => isPlainObject(one) && one['name'] === version && one['served'] === true,
+  )
   const isEstablished = isPlainObject(status) && findCondition(status['conditions'], 'Established')?.status === 'True'
   if (!isServed || !isEstablished) return undefined
   const { kind, plural } = spec['names']
-  return { group: String(spec['group']), version, kind: String(kind), plural: String(plural), namespaced: spec['scope'] === 'Namespaced' }
+  return {
+    group: String(spec['group']),
+    version,
+    kind: String(kind),
+    plural: String(plural),
+    namespaced: spec['scope'] === 'Namespaced',
+  }
 }

@@ -57,4 +57,5 @@ function sortForCreate(objects: readonly UnknownObject[]): readonly UnknownObjec
   return objects.toSorted((a, b) => rank(a) - rank(b))
 }
 
-const parseFault = (message: string) => new CaptError('CAPT_RESOURCE_SET_PARSE', message, { hint: 'Correct the value of the ConfigMap or Secret' })
+const parseFault = (message: string) =>
+  new CaptError('CAPT_RESOURCE_SET_PARSE', message, { hint: 'Correct the value of the ConfigMap or Secret' })

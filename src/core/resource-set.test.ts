@@ -1,34 +1,69 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyObject, type ConfigMap, ConfigMapKind, clusterKind, type Secret, SecretKind, type UnknownObject } from '#api'
+import {
+  type AnyObject,
+  type ConfigMap,
+  ConfigMapKind,
+  clusterKind,
+  type Secret,
+  SecretKind,
+  type UnknownObject,
+} from '#api'
 import type { Events } from '#kube'
 import { keyedHash } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
 import { collectingLog, handWoundClock, memoryCluster } from '#testing'
-import { isSelected, resourceSetController, SetKind } from './resource-set.ts'
+import { resourceSetController } from './resource-set.ts'
+import { diff } from './resource-set-apply.ts'
 import { type Binding, BindingKind } from './resource-set-binding.ts'
 import { resourceSetBindingController } from './resource-set-binding-controller.ts'
 import { type CaseSource, RESOURCE_SET_CASES, type ResourceSetCase } from './resource-set-cases.ts'
 import { convertResourceSet, convertResourceSetBinding } from './resource-set-convert.ts'
-import { diff } from './resource-set-apply.ts'
+import { isSelected, SetKind } from './resource-set-observe.ts'
 import { parseSource } from './resource-set-parse.ts'
 
 const Cluster = clusterKind('v1beta2')
 const events: Events = { emit: () => {} }
 
 function sourceObject({ kind, name, type, data }: CaseSource): ConfigMap & Secret {
-  const encoded = kind === 'Secret' && data ? Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])) : data
-  return { apiVersion: 'v1', kind, metadata: { name, namespace: 'default' }, ...(type ? { type } : {}), ...(encoded ? { data: encoded } : {}) }
+  const encoded =
+    kind === 'Secret' && data
+      ? Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]))
+      : data
+  return {
+    apiVersion: 'v1',
+    kind,
+    metadata: { name, namespace: 'default' },
+    ...(type ? { type } : {}),
+    ...(encoded ? { data: encoded } : {}),
+  }
 }
 
 async function world() {
   const clock = handWoundClock()
   const home = memoryCluster({ clock })
   const workload = memoryCluster({ clock })
-  const controllers = [resourceSetController({ connect: async () => workload.objects }), resourceSetBindingController()] as unknown as AnyController[]
-  const running = runControllers({ controllers, objects: home.objects, informers: home.informers, events, clock, log: collectingLog() })
+  const controllers = [
+    resourceSetController({ connect: async () => workload.objects }),
+    resourceSetBindingController(),
+  ] as unknown as AnyController[]
+  const running = runControllers({
+    controllers,
+    objects: home.objects,
+    informers: home.informers,
+    events,
+    clock,
+    log: collectingLog(),
+  })
   await running.synced()
-  const cluster = (over: Partial<AnyObject['metadata']> = {}): AnyObject => ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'demo', namespace: 'default', labels: { want: 'yes' }, ...over }, spec: {}, status: { initialization: { infrastructureProvisioned: true } } }) as AnyObject
+  const cluster = (over: Partial<AnyObject['metadata']> = {}): AnyObject =>
+    ({
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Cluster',
+      metadata: { name: 'demo', namespace: 'default', labels: { want: 'yes' }, ...over },
+      spec: {},
+      status: { initialization: { infrastructureProvisioned: true } },
+    }) as AnyObject
   const settle = async () => {
     for (let i = 0; i < 8; i++) {
       await clock.advance(50)
@@ -48,38 +83,76 @@ const aSet = (one: Pick<ResourceSetCase, 'strategy' | 'sources' | 'resources'>):
     apiVersion: 'addons.cluster.x-k8s.io/v1beta2',
     kind: 'ClusterResourceSet',
     metadata: { name: 'set', namespace: 'default' },
-    spec: { clusterSelector: { matchLabels: { want: 'yes' } }, strategy: one.strategy, resources: one.resources ?? one.sources.map(({ kind, name }) => ({ kind, name })) },
+    spec: {
+      clusterSelector: { matchLabels: { want: 'yes' } },
+      strategy: one.strategy,
+      resources: one.resources ?? one.sources.map(({ kind, name }) => ({ kind, name })),
+    },
   }) as AnyObject
 
-const entriesOf = (binding: Binding | undefined) => binding?.spec.bindings?.find((entry) => entry.clusterResourceSetName === 'set')?.resources ?? []
+const entriesOf = (binding: Binding | undefined) =>
+  binding?.spec.bindings?.find((entry) => entry.clusterResourceSetName === 'set')?.resources ?? []
 
 describe('the stand-in for ClusterResourceSet', () => {
   for (const one of RESOURCE_SET_CASES) {
     it(one.name, async () => {
       const { home, workload, cluster, settle, close } = await world()
-      for (const object of one.before ?? []) workload.seed(ConfigMapKind, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: object.name, namespace: 'default', labels: object.labels ?? {}, finalizers: object.finalizers ?? [] }, data: object.data ?? {} } as ConfigMap)
-      for (const source of one.sources) home.seed(source.kind === 'Secret' ? SecretKind : ConfigMapKind, sourceObject(source))
+      for (const object of one.before ?? [])
+        workload.seed(ConfigMapKind, {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: {
+            name: object.name,
+            namespace: 'default',
+            labels: object.labels ?? {},
+            finalizers: object.finalizers ?? [],
+          },
+          data: object.data ?? {},
+        } as ConfigMap)
+      for (const source of one.sources)
+        home.seed(source.kind === 'Secret' ? SecretKind : ConfigMapKind, sourceObject(source))
       home.seed(Cluster, cluster())
       home.seed(SetKind, aSet(one))
       await settle()
       if (one.change) {
-        await home.others.patch(ConfigMapKind, { namespace: 'default', name: one.sources[0]!.name }, { type: 'merge', body: { data: one.change } })
+        await home.others.patch(
+          ConfigMapKind,
+          { namespace: 'default', name: one.sources[0]!.name },
+          { type: 'merge', body: { data: one.change } },
+        )
         await settle()
       }
-      const set = home.peek<UnknownObject & { status?: { conditions?: { type: string; status: string; reason: string }[] } }>(SetKind, { namespace: 'default', name: 'set' })
+      const set = home.peek<
+        UnknownObject & { status?: { conditions?: { type: string; status: string; reason: string }[] } }
+      >(SetKind, { namespace: 'default', name: 'set' })
       const condition = set?.status?.conditions?.find(({ type }) => type === 'ResourcesApplied')
       assert.deepEqual(condition && { status: condition.status, reason: condition.reason }, one.condition)
 
       const current = (name: string) => one.sources.find((source) => source.name === name)?.data ?? {}
       const wanted = one.change && one.strategy === 'Reconcile' ? one.change : undefined
       const entries = entriesOf(home.peek<Binding>(BindingKind, { namespace: 'default', name: 'demo' }))
-      const expected = one.binding.map(({ name, applied, hash }) => ({ name, applied, hash: hash === 'none' ? '' : keyedHash(wanted ?? current(name)) }))
-      assert.deepEqual(entries.map(({ name, applied, hash }) => ({ name, applied, hash: hash ?? '' })), expected)
+      const expected = one.binding.map(({ name, applied, hash }) => ({
+        name,
+        applied,
+        hash: hash === 'none' ? '' : keyedHash(wanted ?? current(name)),
+      }))
+      assert.deepEqual(
+        entries.map(({ name, applied, hash }) => ({ name, applied, hash: hash ?? '' })),
+        expected,
+      )
 
       for (const { name, gone, ...fields } of one.after) {
         const live = workload.peek<ConfigMap>(ConfigMapKind, { namespace: 'default', name })
         if (gone) assert.equal(live, undefined)
-        else assert.partialDeepStrictEqual({ data: live?.data ?? {}, labels: live?.metadata.labels ?? {}, finalizers: live?.metadata.finalizers ?? [] }, fields)
+        else
+          assert.partialDeepStrictEqual(
+            {
+              data: live?.data ?? {},
+              labels: live?.metadata.labels ?? {},
+              finalizers: live?.metadata.finalizers ?? [],
+            },
+            fields,
+          )
         if (fields.data && !gone) assert.deepEqual(live?.data, fields.data)
         if (fields.labels && !gone) assert.deepEqual(live?.metadata.labels ?? {}, fields.labels)
         if (fields.finalizers && !gone) assert.deepEqual(live?.metadata.finalizers ?? [], fields.finalizers)
@@ -112,7 +185,11 @@ describe('the stand-in for ClusterResourceSet', () => {
     await settle()
     assert.equal(home.peek(SetKind, { namespace: 'default', name: 'set' }), undefined)
     assert.equal(home.peek(BindingKind, { namespace: 'default', name: 'demo' }), undefined)
-    assert.equal(home.peek(ConfigMapKind, { namespace: 'default', name: 'one' }), undefined, 'the set was its only owner')
+    assert.equal(
+      home.peek(ConfigMapKind, { namespace: 'default', name: 'one' }),
+      undefined,
+      'the set was its only owner',
+    )
     assert.ok(workload.peek(ConfigMapKind, { namespace: 'default', name: 'a' }))
     await close()
   })
@@ -138,25 +215,54 @@ describe('the stand-in for ClusterResourceSet', () => {
 
   it('orders objects inside a key by kind, and never across keys', () => {
     const doc = (kind: string, name: string) => `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n`
-    const objects = parseSource({ 'b.yaml': doc('Namespace', 'late-but-enough-bytes'), 'a.yaml': `${doc('Service', 's')}---\n${doc('ConfigMap', 'c')}---\n${doc('Namespace', 'n')}` })
-    assert.deepEqual(objects.map((object) => object.kind), ['Namespace', 'ConfigMap', 'Service', 'Namespace'])
+    const objects = parseSource({
+      'b.yaml': doc('Namespace', 'late-but-enough-bytes'),
+      'a.yaml': `${doc('Service', 's')}---\n${doc('ConfigMap', 'c')}---\n${doc('Namespace', 'n')}`,
+    })
+    assert.deepEqual(
+      objects.map((object) => object.kind),
+      ['Namespace', 'ConfigMap', 'Service', 'Namespace'],
+    )
   })
 
   it('sends what is live and not in the manifest as null', () => {
-    assert.deepEqual(diff({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2 }, f: 1 }), { b: { c: 2, d: null }, e: null, f: 1 })
+    assert.deepEqual(diff({ a: 1, b: { c: 1, d: [1] }, e: 1 }, { a: 1, b: { c: 2 }, f: 1 }), {
+      b: { c: 2, d: null },
+      e: null,
+      f: 1,
+    })
   })
 })
 
 describe('the two versions of ClusterResourceSet', () => {
   it('carry the same facts, each its own conditions', () => {
-    const stored = { apiVersion: 'addons.cluster.x-k8s.io/v1beta2', kind: 'ClusterResourceSet', metadata: { name: 'a' }, spec: { strategy: 'Reconcile' }, status: { observedGeneration: 2, conditions: [{ type: 'ResourcesApplied' }], deprecated: { v1beta1: { conditions: [{ type: 'ResourcesApplied', severity: 'Warning' }] } } } }
+    const stored = {
+      apiVersion: 'addons.cluster.x-k8s.io/v1beta2',
+      kind: 'ClusterResourceSet',
+      metadata: { name: 'a' },
+      spec: { strategy: 'Reconcile' },
+      status: {
+        observedGeneration: 2,
+        conditions: [{ type: 'ResourcesApplied' }],
+        deprecated: { v1beta1: { conditions: [{ type: 'ResourcesApplied', severity: 'Warning' }] } },
+      },
+    }
     const old = convertResourceSet(stored, 'v1beta1')
-    assert.deepEqual(old.status as unknown, { observedGeneration: 2, conditions: [{ type: 'ResourcesApplied', severity: 'Warning' }], v1beta2: { conditions: [{ type: 'ResourcesApplied' }] } })
+    assert.deepEqual(old.status as unknown, {
+      observedGeneration: 2,
+      conditions: [{ type: 'ResourcesApplied', severity: 'Warning' }],
+      v1beta2: { conditions: [{ type: 'ResourcesApplied' }] },
+    })
     assert.deepEqual(convertResourceSet(old, 'v1beta2'), stored)
   })
 
   it('write out applied in bindings of v1beta2, where it is required', () => {
-    const old = { apiVersion: 'addons.cluster.x-k8s.io/v1beta1', kind: 'ClusterResourceSetBinding', metadata: { name: 'a' }, spec: { bindings: [{ clusterResourceSetName: 's', resources: [{ kind: 'ConfigMap', name: 'c' }] }] } }
+    const old = {
+      apiVersion: 'addons.cluster.x-k8s.io/v1beta1',
+      kind: 'ClusterResourceSetBinding',
+      metadata: { name: 'a' },
+      spec: { bindings: [{ clusterResourceSetName: 's', resources: [{ kind: 'ConfigMap', name: 'c' }] }] },
+    }
     const { spec } = convertResourceSetBinding(old, 'v1beta2')
     assert.deepEqual(spec.bindings[0]?.resources, [{ kind: 'ConfigMap', name: 'c', applied: false }] as unknown)
   })

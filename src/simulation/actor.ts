@@ -18,14 +18,31 @@ export function secondsLeft(since: string | undefined, ms: number, nowMs: number
   return Math.max(0, (began + ms - nowMs) / 1000)
 }
 
-type Draft = { readonly type: string; readonly status: 'True' | 'False' | 'Unknown'; readonly reason: string; readonly message?: string }
+type Draft = {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message?: string
+}
 
 /** A list of conditions whose times move only when their status does. */
-export function conditionList(previous: unknown, drafts: readonly Draft[], nowMs: number, observedGeneration?: number): readonly Condition[] {
+export function conditionList(
+  previous: unknown,
+  drafts: readonly Draft[],
+  nowMs: number,
+  observedGeneration?: number,
+): readonly Condition[] {
   const known = Array.isArray(previous) ? (previous as Condition[]) : []
   return drafts.map(({ type, status, reason, message = '' }) => {
     const before = known.find((condition) => condition.type === type)
     const lastTransitionTime = before?.status === status ? before.lastTransitionTime : toTimestamp(nowMs)
-    return { type, status, reason, message, lastTransitionTime, ...(observedGeneration === undefined ? {} : { observedGeneration }) }
+    return {
+      type,
+      status,
+      reason,
+      message,
+      lastTransitionTime,
+      ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    }
   })
 }

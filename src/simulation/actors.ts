@@ -10,11 +10,13 @@ import { deploymentActor } from './deployments.ts'
 import { sourceActor } from './flux-sources.ts'
 import { helmReleaseActor } from './helm-releases.ts'
 import { jobActor } from './jobs.ts'
-import { nodeClaimActor, nodeClassActor, nodePoolActor, nodeStatus, provisionerActor } from './karpenter.ts'
 import { KARPENTER_DEFINITIONS } from './karpenter-chart.ts'
 import type { Ledger } from './ledger.ts'
 import { HelmRepositoryKind, OCIRepositoryKind, simulated } from './names.ts'
+import { nodeClaimActor, nodeStatus } from './node-claims.ts'
+import { nodeClassActor, nodePoolActor } from './node-pools.ts'
 import { podActor } from './pods.ts'
+import { provisionerActor } from './provisioner.ts'
 import { serviceActor } from './services.ts'
 
 export interface WorkloadConnection {
@@ -45,12 +47,27 @@ interface Group {
 }
 
 const FLUX: Group = {
-  needs: ['ocirepositories.source.toolkit.fluxcd.io', 'helmrepositories.source.toolkit.fluxcd.io', 'helmreleases.helm.toolkit.fluxcd.io'],
-  controllers: (stage) => [sourceActor(stage, OCIRepositoryKind), sourceActor(stage, HelmRepositoryKind), helmReleaseActor(stage)] as unknown as AnyController[],
+  needs: [
+    'ocirepositories.source.toolkit.fluxcd.io',
+    'helmrepositories.source.toolkit.fluxcd.io',
+    'helmreleases.helm.toolkit.fluxcd.io',
+  ],
+  controllers: (stage) =>
+    [
+      sourceActor(stage, OCIRepositoryKind),
+      sourceActor(stage, HelmRepositoryKind),
+      helmReleaseActor(stage),
+    ] as unknown as AnyController[],
 }
 const KARPENTER: Group = {
   needs: KARPENTER_DEFINITIONS,
-  controllers: (stage) => [nodeClassActor(stage), nodePoolActor(stage), provisionerActor(), nodeClaimActor(stage)] as unknown as AnyController[],
+  controllers: (stage) =>
+    [
+      nodeClassActor(stage),
+      nodePoolActor(stage),
+      provisionerActor(),
+      nodeClaimActor(stage),
+    ] as unknown as AnyController[],
 }
 
 export async function startActors(options: ActorOptions): Promise<Actors> {
@@ -62,7 +79,16 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
   let isStopped = false
 
   const run = (controllers: readonly AnyController[]) => {
-    running.push(runControllers({ controllers, objects: connection.objects, informers: connection.informers(), events: connection.events, clock, log }))
+    running.push(
+      runControllers({
+        controllers,
+        objects: connection.objects,
+        informers: connection.informers(),
+        events: connection.events,
+        clock,
+        log,
+      }),
+    )
   }
   const onServed = (name: string) => {
     served.add(name)
@@ -74,7 +100,13 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
   }
 
   await furnish(connection.objects, clock, options.nodes ?? 2)
-  run([definitionActor(stage, onServed), deploymentActor(stage), podActor(stage), serviceActor(), jobActor(stage)] as unknown as AnyController[])
+  run([
+    definitionActor(stage, onServed),
+    deploymentActor(stage),
+    podActor(stage),
+    serviceActor(),
+    jobActor(stage),
+  ] as unknown as AnyController[])
   return {
     async stop() {
       isStopped = true
@@ -87,11 +119,23 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
 async function furnish(objects: Objects, clock: Clock, count: number): Promise<void> {
   for (let i = 1; i <= count; i++) {
     const name = `simulated-node-${i}`
-    const labels = { ...simulated, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64', 'kubernetes.io/hostname': name, 'eks.amazonaws.com/nodegroup': 'simulated', 'node.kubernetes.io/instance-type': 'm7i.large' }
+    const labels = {
+      ...simulated,
+      'kubernetes.io/os': 'linux',
+      'kubernetes.io/arch': 'amd64',
+      'kubernetes.io/hostname': name,
+      'eks.amazonaws.com/nodegroup': 'simulated',
+      'node.kubernetes.io/instance-type': 'm7i.large',
+    }
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } } as AnyObject
     try {
       await objects.create(NodeKind, node)
-      await objects.patch(NodeKind, { name }, { type: 'merge', body: { status: nodeStatus(clock.now()) } }, { subresource: 'status' })
+      await objects.patch(
+        NodeKind,
+        { name },
+        { type: 'merge', body: { status: nodeStatus(clock.now()) } },
+        { subresource: 'status' },
+      )
     } catch (error) {
       if (!isKubeError(error, 'AlreadyExists')) throw error
     }

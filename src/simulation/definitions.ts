@@ -20,19 +20,28 @@ export function definitionActor(stage: Stage, onServed: (name: string) => void):
     name: 'simulated-definition',
     kind: CustomResourceDefinitionKind,
     summary: false,
-    wakes: [{ kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? cache.list(CustomResourceDefinitionKind).map(keyOf) : []) }],
+    wakes: [
+      {
+        kind: ConfigMapKind,
+        toKeys: (object, cache) => (isFaultMap(object) ? cache.list(CustomResourceDefinitionKind).map(keyOf) : []),
+      },
+    ],
     async observe({ cache }, definition) {
       const isEstablished = isTrue(definition, 'Established')
       const isMissing = faultOf(cache, definition).is === 'missing'
       if (isEstablished && !isMissing && !definition.metadata.deletionTimestamp) onServed(definition.metadata.name)
       return { definition, isMissing, isEstablished, nowMs: stage.clock.now() }
     },
-    decide: ({ isMissing, definition }) => (isMissing && !definition.metadata.deletionTimestamp ? act<Action>({ do: 'delete' }) : done),
+    decide: ({ isMissing, definition }) =>
+      isMissing && !definition.metadata.deletionTimestamp ? act<Action>({ do: 'delete' }) : done,
     act: ({ objects }, { definition }) => objects.delete(CustomResourceDefinitionKind, keyOf(definition)),
     status: ({ isEstablished, isMissing, definition, nowMs }) => {
       // A real API server has done it already.
       if (isEstablished || isMissing) return {}
-      const drafts = [{ type: 'NamesAccepted', status: 'True', reason: 'NoConflicts' }, { type: 'Established', status: 'True', reason: 'InitialNamesAccepted' }] as const
+      const drafts = [
+        { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts' },
+        { type: 'Established', status: 'True', reason: 'InitialNamesAccepted' },
+      ] as const
       return { fields: { conditions: conditionList(definition.status?.conditions, drafts, nowMs) } }
     },
   }

@@ -4,7 +4,7 @@ import { type AnyObject, ConfigMapKind, DeploymentKind, keyOf, PodKind } from '#
 import { isKubeError, type Projected } from '#kube'
 import { hashOf, shortHash } from '#lib'
 import { act, type Controller, type Decision, done, isTrue, ownerReference, waiting } from '#runtime'
-import { conditionList, secondsLeft, type Stage } from './actor.ts'
+import { conditionList, type Stage, secondsLeft } from './actor.ts'
 import { isFaultMap } from './faults.ts'
 import type { Pod } from './placement.ts'
 import { podLabels } from './pods.ts'
@@ -13,7 +13,13 @@ interface Deployment extends AnyObject {
   readonly spec?: {
     readonly replicas?: number
     readonly progressDeadlineSeconds?: number
-    readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> }; readonly spec?: object }
+    readonly template?: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>
+        readonly annotations?: Readonly<Record<string, string>>
+      }
+      readonly spec?: object
+    }
   }
   readonly status?: { readonly conditions?: unknown }
 }
@@ -34,13 +40,24 @@ export function deploymentActor(stage: Stage): Controller<Deployment, Seen, Acti
     kind: DeploymentKind,
     summary: false,
     wakes: [
-      { kind: PodKind, toKeys: (pod) => (pod.metadata.ownerReferences ?? []).filter((one) => one.kind === 'Deployment').map((one) => ({ namespace: pod.metadata.namespace!, name: one.name })) },
-      { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? cache.list(DeploymentKind).map(keyOf) : []) },
+      {
+        kind: PodKind,
+        toKeys: (pod) =>
+          (pod.metadata.ownerReferences ?? [])
+            .filter((one) => one.kind === 'Deployment')
+            .map((one) => ({ namespace: pod.metadata.namespace!, name: one.name })),
+      },
+      {
+        kind: ConfigMapKind,
+        toKeys: (object, cache) => (isFaultMap(object) ? cache.list(DeploymentKind).map(keyOf) : []),
+      },
     ],
     async observe({ cache }, deployment) {
       return {
         deployment,
-        pods: cache.list<Pod>(PodKind, { index: 'owner', value: deployment.metadata.uid ?? '' }).filter((pod) => !pod.metadata.deletionTimestamp),
+        pods: cache
+          .list<Pod>(PodKind, { index: 'owner', value: deployment.metadata.uid ?? '' })
+          .filter((pod) => !pod.metadata.deletionTimestamp),
         hash: shortHash(hashOf(deployment.spec?.template ?? {}), 6),
         nowMs: stage.clock.now(),
       }
@@ -53,7 +70,13 @@ export function deploymentActor(stage: Stage): Controller<Deployment, Seen, Acti
       const pod = {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name: action.name, namespace: deployment.metadata.namespace!, labels, annotations: template?.metadata?.annotations ?? {}, ownerReferences: [ownerReference(deployment, { controller: true, blockOwnerDeletion: true })] },
+        metadata: {
+          name: action.name,
+          namespace: deployment.metadata.namespace!,
+          labels,
+          annotations: template?.metadata?.annotations ?? {},
+          ownerReferences: [ownerReference(deployment, { controller: true, blockOwnerDeletion: true })],
+        },
         spec: template?.spec ?? {},
       }
       try {
@@ -75,7 +98,10 @@ function decide(seen: Seen): Decision<Action> {
   const names = Array.from({ length: wantedOf(deployment) }, (_, i) => `${deployment.metadata.name}-${hash}-${i}`)
   const surplus = pods.filter((pod) => !names.includes(pod.metadata.name))
   const missing = names.filter((name) => !current.some((pod) => pod.metadata.name === name))
-  const actions: Action[] = [...surplus.map((pod) => ({ do: 'delete' as const, pod })), ...missing.map((name) => ({ do: 'create' as const, name }))]
+  const actions: Action[] = [
+    ...surplus.map((pod) => ({ do: 'delete' as const, pod })),
+    ...missing.map((name) => ({ do: 'create' as const, name })),
+  ]
   if (actions.length > 0) return act<Action>(...actions)
   const left = isComplete(seen) ? 0 : deadlineIn(seen)
   return left > 0 ? waiting('Progressing', 'Pods are starting', left) : done
@@ -96,8 +122,16 @@ function report(seen: Seen) {
   const updated = pods.filter((pod) => pod.metadata.labels?.[HASH_LABEL] === hash).length
   const isLate = pods.length > 0 && !isComplete(seen) && deadlineIn(seen) === 0
   const drafts = [
-    { type: 'Available', status: ready >= wanted ? 'True' : 'False', reason: ready >= wanted ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable' },
-    { type: 'Progressing', status: isLate ? 'False' : 'True', reason: isLate ? 'ProgressDeadlineExceeded' : ready >= wanted ? 'NewReplicaSetAvailable' : 'ReplicaSetUpdated' },
+    {
+      type: 'Available',
+      status: ready >= wanted ? 'True' : 'False',
+      reason: ready >= wanted ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable',
+    },
+    {
+      type: 'Progressing',
+      status: isLate ? 'False' : 'True',
+      reason: isLate ? 'ProgressDeadlineExceeded' : ready >= wanted ? 'NewReplicaSetAvailable' : 'ReplicaSetUpdated',
+    },
   ] as const
   return {
     fields: {

@@ -40,4 +40,5 @@ export function faultOf(cache: Cache, object: AnyObject, ...names: readonly stri
   return named === undefined ? NONE : parseFault(data[named])
 }
 
-export const isFaultMap = (object: AnyObject): boolean => object.metadata.name === FAULTS.name && object.metadata.namespace === FAULTS.namespace
+export const isFaultMap = (object: AnyObject): boolean =>
+  object.metadata.name === FAULTS.name && object.metadata.namespace === FAULTS.namespace

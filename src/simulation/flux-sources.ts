@@ -2,13 +2,33 @@
 import { type AnyObject, ConfigMapKind, DeploymentKind, type KindRef, keyOf } from '#api'
 import type { Cache, Projected } from '#kube'
 import { isPlainObject, shortHash, toTimestamp } from '#lib'
-import { act, addFinalizer, type Controller, type Decision, done, hasFinalizer, removeFinalizer, waiting } from '#runtime'
-import { conditionList, secondsLeft, type Stage } from './actor.ts'
+import {
+  act,
+  addFinalizer,
+  type Controller,
+  type Decision,
+  done,
+  hasFinalizer,
+  removeFinalizer,
+  waiting,
+} from '#runtime'
+import { conditionList, type Stage, secondsLeft } from './actor.ts'
 import { type Fault, faultOf, isFaultMap } from './faults.ts'
 
 export interface Source extends AnyObject {
-  readonly spec?: { readonly url?: string; readonly type?: string; readonly ref?: { readonly tag?: string }; readonly chart?: string; readonly version?: string; readonly suspend?: boolean }
-  readonly status?: { readonly conditions?: unknown; readonly observedGeneration?: number; readonly artifact?: { readonly revision: string } }
+  readonly spec?: {
+    readonly url?: string
+    readonly type?: string
+    readonly ref?: { readonly tag?: string }
+    readonly chart?: string
+    readonly version?: string
+    readonly suspend?: boolean
+  }
+  readonly status?: {
+    readonly conditions?: unknown
+    readonly observedGeneration?: number
+    readonly artifact?: { readonly revision: string }
+  }
 }
 interface Seen {
   readonly source: Projected<Source>
@@ -23,7 +43,9 @@ export const FLUX_FINALIZER = 'finalizers.fluxcd.io'
 
 /** Whether a controller of the workload runs, by the name of its Deployment. */
 export function isRunning(cache: Cache, name: string): boolean {
-  return cache.list<AnyObject & { status?: { availableReplicas?: number } }>(DeploymentKind).some((one) => one.metadata.name === name && (one.status?.availableReplicas ?? 0) > 0)
+  return cache
+    .list<AnyObject & { status?: { availableReplicas?: number } }>(DeploymentKind)
+    .some((one) => one.metadata.name === name && (one.status?.availableReplicas ?? 0) > 0)
 }
 
 /** `https` repositories, charts and OCI artifacts alike; an OCI HelmRepository is only an address and has no status. */
@@ -33,11 +55,20 @@ export function sourceActor(stage: Stage, kind: KindRef): Controller<Source, See
     kind,
     summary: false,
     wakes: [
-      { kind: DeploymentKind, toKeys: (object, cache) => (object.metadata.name === 'source-controller' ? cache.list(kind).map(keyOf) : []) },
+      {
+        kind: DeploymentKind,
+        toKeys: (object, cache) => (object.metadata.name === 'source-controller' ? cache.list(kind).map(keyOf) : []),
+      },
       { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? cache.list(kind).map(keyOf) : []) },
     ],
     async observe({ cache }, source) {
-      return { source, isAlive: isRunning(cache, 'source-controller'), fault: faultOf(cache, source), nowMs: stage.clock.now(), paceMs: stage.paceMs }
+      return {
+        source,
+        isAlive: isRunning(cache, 'source-controller'),
+        fault: faultOf(cache, source),
+        nowMs: stage.clock.now(),
+        paceMs: stage.paceMs,
+      }
     },
     decide: (seen) => decide(seen, kind),
     act: async ({ objects }, { source }, action) => {
@@ -70,28 +101,58 @@ function report(seen: Seen, kind: KindRef) {
   if (!isAlive || source.metadata.deletionTimestamp || source.spec?.suspend || isStatic(source, kind)) return {}
   const { generation } = source.metadata
   const previous = source.status?.conditions
-  const wrong = faultOfUrl(source, kind) ?? (fault.is === 'pull' ? ['OCIArtifactPullFailed', 'failed to pull artifact (simulated)'] : undefined)
+  const wrong =
+    faultOfUrl(source, kind) ??
+    (fault.is === 'pull' ? ['OCIArtifactPullFailed', 'failed to pull artifact (simulated)'] : undefined)
   if (wrong) {
     const [reason, message] = wrong as [string, string]
-    const drafts = [{ type: 'Ready', status: 'False', reason, message }, { type: 'FetchFailed', status: 'True', reason, message }] as const
-    return { fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) } }
+    const drafts = [
+      { type: 'Ready', status: 'False', reason, message },
+      { type: 'FetchFailed', status: 'True', reason, message },
+    ] as const
+    return {
+      fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) },
+    }
   }
   if (fetchesIn(seen) > 0) {
-    const drafts = [{ type: 'Ready', status: 'Unknown', reason: 'Progressing', message: 'fetching the artifact (simulated)' }] as const
-    return { fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) } }
+    const drafts = [
+      { type: 'Ready', status: 'Unknown', reason: 'Progressing', message: 'fetching the artifact (simulated)' },
+    ] as const
+    return {
+      fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) },
+    }
   }
   const revision = `${source.spec?.ref?.tag ?? source.spec?.version ?? 'latest'}@sha256:${shortHash(JSON.stringify(source.spec), 16)}`
   const message = `stored artifact for '${revision}' (simulated)`
-  const drafts = [{ type: 'Ready', status: 'True', reason: 'Succeeded', message }, { type: 'ArtifactInStorage', status: 'True', reason: 'Succeeded', message }] as const
-  const kept = source.status?.artifact?.revision === revision ? source.status.artifact : { revision, path: `${kind.plural}/${source.metadata.name}`, url: 'http://source-controller.flux-system.svc/simulated', digest: `sha256:${'0'.repeat(64)}`, lastUpdateTime: toTimestamp(nowMs) }
-  return { fields: { observedGeneration: generation, artifact: kept, conditions: conditionList(previous, drafts, nowMs, generation) } }
+  const drafts = [
+    { type: 'Ready', status: 'True', reason: 'Succeeded', message },
+    { type: 'ArtifactInStorage', status: 'True', reason: 'Succeeded', message },
+  ] as const
+  const kept =
+    source.status?.artifact?.revision === revision
+      ? source.status.artifact
+      : {
+          revision,
+          path: `${kind.plural}/${source.metadata.name}`,
+          url: 'http://source-controller.flux-system.svc/simulated',
+          digest: `sha256:${'0'.repeat(64)}`,
+          lastUpdateTime: toTimestamp(nowMs),
+        }
+  return {
+    fields: {
+      observedGeneration: generation,
+      artifact: kept,
+      conditions: conditionList(previous, drafts, nowMs, generation),
+    },
+  }
 }
 
 /** What the real controller refuses before it fetches anything. */
 function faultOfUrl({ spec }: Source, kind: KindRef): readonly [string, string] | undefined {
   if (!isPlainObject(spec) || kind.kind === 'HelmChart') return undefined
   const isOci = spec.url?.startsWith('oci://') ?? false
-  if (kind.kind === 'HelmRepository' && isOci) return ['URLInvalid', 'the oci scheme cannot be used with the default type']
+  if (kind.kind === 'HelmRepository' && isOci)
+    return ['URLInvalid', 'the oci scheme cannot be used with the default type']
   if (kind.kind === 'OCIRepository' && !isOci) return ['URLInvalid', 'the address must begin with oci://']
   return undefined
 }

@@ -1,9 +1,29 @@
 // The home part of simulation: a Cluster that carries the label gets a workload API of its own, a Secret that says where
 // it is, and the actors that play in it. All of it comes back after a restart and goes with the Cluster.
-import { type AnyObject, CLUSTER_NAME_LABEL, clusterKind, type ClusterApiVersion, type Key, keyOf, keyText, type Secret, SecretKind } from '#api'
+import {
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  type ClusterApiVersion,
+  clusterKind,
+  type Key,
+  keyOf,
+  keyText,
+  type Secret,
+  SecretKind,
+} from '#api'
 import { isKubeError, type Objects, type Projected } from '#kube'
 import type { Clock, Log } from '#lib'
-import { act, type AnyController, type Controller, type Decision, done, hasFinalizer, ownerReference, removeFinalizer, type World } from '#runtime'
+import {
+  type AnyController,
+  act,
+  type Controller,
+  type Decision,
+  done,
+  hasFinalizer,
+  ownerReference,
+  removeFinalizer,
+  type World,
+} from '#runtime'
 import { type Actors, startActors } from './actors.ts'
 import { simulatedLedger } from './ledger.ts'
 import { SIMULATION_LABEL, simulated } from './names.ts'
@@ -51,7 +71,13 @@ export function createSimulation(ports: SimulationPorts): Simulation {
   async function start(home: Objects, cluster: Key, access: RealmAccess): Promise<Playing> {
     const connection = await ports.connect(access)
     const log = ports.log.with({ simulated: keyText(cluster) })
-    const actors = await startActors({ connection, ledger: simulatedLedger(home, cluster), clock: ports.clock, log, ...(ports.paceMs === undefined ? {} : { paceMs: ports.paceMs }) })
+    const actors = await startActors({
+      connection,
+      ledger: simulatedLedger(home, cluster),
+      clock: ports.clock,
+      log,
+      ...(ports.paceMs === undefined ? {} : { paceMs: ports.paceMs }),
+    })
     return { connection, actors }
   }
   const end = async (cluster: Key): Promise<void> => {
@@ -99,7 +125,8 @@ function clusterActor(
     accepts: isAsked,
     wakes: [],
     async observe({ objects }, cluster) {
-      if (cluster.metadata.deletionTimestamp && !isPlaying(keyOf(cluster))) return { cluster, access: undefined, secret: undefined, isPlaying: true }
+      if (cluster.metadata.deletionTimestamp && !isPlaying(keyOf(cluster)))
+        return { cluster, access: undefined, secret: undefined, isPlaying: true }
       const access = await ports.realms.ensure(realmPath(keyOf(cluster)))
       const secret = await objects.get<Secret>(SecretKind, secretKey(keyOf(cluster)))
       return { cluster, access, secret, isPlaying: isPlaying(keyOf(cluster)) }
@@ -121,7 +148,11 @@ function clusterActor(
 
 const secretKey = (cluster: Key) => ({ namespace: cluster.namespace!, name: simulatedWorkloadSecret(cluster.name) })
 const encode = (text: string) => Buffer.from(text).toString('base64')
-const dataOf = (access: RealmAccess) => ({ endpoint: encode(access.server), ca: encode(access.caPem), token: encode(access.token) })
+const dataOf = (access: RealmAccess) => ({
+  endpoint: encode(access.server),
+  ca: encode(access.caPem),
+  token: encode(access.token),
+})
 
 function isCurrent({ secret, access }: ClusterSeen): boolean {
   return secret !== undefined && Object.entries(dataOf(access!)).every(([key, value]) => secret.data?.[key] === value)
@@ -133,7 +164,13 @@ async function writeSecret({ objects }: World, { cluster, secret, access }: Clus
   if (secret) return void (await objects.patch(SecretKind, key, { type: 'merge', body: { data } }))
   const labels = { ...simulated, [CLUSTER_NAME_LABEL]: cluster.metadata.name }
   try {
-    await objects.create<Secret>(SecretKind, { apiVersion: 'v1', kind: 'Secret', metadata: { ...key, labels, finalizers: [FINALIZER], ownerReferences: [ownerReference(cluster)] }, type: 'Opaque', data })
+    await objects.create<Secret>(SecretKind, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...key, labels, finalizers: [FINALIZER], ownerReferences: [ownerReference(cluster)] },
+      type: 'Opaque',
+      data,
+    })
   } catch (error) {
     if (!isKubeError(error, 'AlreadyExists')) throw error
   }
@@ -146,7 +183,10 @@ interface SecretSeen {
 }
 
 /** The workload API goes after the Cluster: until then its destruction may still need it. */
-function secretActor(ports: SimulationPorts, end: (cluster: Key) => Promise<void>): Controller<AnyObject, SecretSeen, { readonly do: 'remove' }> {
+function secretActor(
+  ports: SimulationPorts,
+  end: (cluster: Key) => Promise<void>,
+): Controller<AnyObject, SecretSeen, { readonly do: 'remove' }> {
   const Cluster = clusterKind(ports.clusterApi)
   return {
     name: 'simulation-workload',
@@ -158,7 +198,8 @@ function secretActor(ports: SimulationPorts, end: (cluster: Key) => Promise<void
       const cluster = { namespace: secret.metadata.namespace!, name: secret.metadata.name.slice(0, -SUFFIX.length) }
       return { secret, cluster, isClusterThere: cache.get(Cluster, cluster) !== undefined }
     },
-    decide: ({ secret, isClusterThere }) => (secret.metadata.deletionTimestamp && !isClusterThere ? act<{ do: 'remove' }>({ do: 'remove' }) : done),
+    decide: ({ secret, isClusterThere }) =>
+      secret.metadata.deletionTimestamp && !isClusterThere ? act<{ do: 'remove' }>({ do: 'remove' }) : done,
     async act({ objects }, { secret, cluster }) {
       await end(cluster)
       await ports.realms.remove(realmPath(cluster))

@@ -3,7 +3,7 @@ import { type AnyObject, ConfigMapKind, keyOf } from '#api'
 import type { Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { type Controller, done, waiting } from '#runtime'
-import { conditionList, secondsLeft, type Stage } from './actor.ts'
+import { conditionList, type Stage, secondsLeft } from './actor.ts'
 import { type Fault, faultOf, isFaultMap } from './faults.ts'
 import { JobKind } from './names.ts'
 
@@ -19,7 +19,9 @@ export function jobActor(stage: Stage): Controller<AnyObject, Seen, never> {
     name: 'simulated-job',
     kind: JobKind,
     summary: false,
-    wakes: [{ kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? cache.list(JobKind).map(keyOf) : []) }],
+    wakes: [
+      { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? cache.list(JobKind).map(keyOf) : []) },
+    ],
     async observe({ cache }, job) {
       const fault = faultOf(cache, job)
       const nowMs = stage.clock.now()
@@ -33,10 +35,24 @@ export function jobActor(stage: Stage): Controller<AnyObject, Seen, never> {
       if (left > 0 || fault.is === 'pull') return { fields: { startTime, active: 1 } }
       const drafts =
         fault.is === 'crash'
-          ? ([{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message: 'Job has reached the specified backoff limit (simulated)' }] as const)
+          ? ([
+              {
+                type: 'Failed',
+                status: 'True',
+                reason: 'BackoffLimitExceeded',
+                message: 'Job has reached the specified backoff limit (simulated)',
+              },
+            ] as const)
           : ([{ type: 'Complete', status: 'True', reason: 'CompletionsReached' }] as const)
       const count = fault.is === 'crash' ? { failed: 1 } : { succeeded: 1 }
-      return { fields: { startTime, active: undefined, ...count, conditions: conditionList(job.status?.conditions, drafts, nowMs) } }
+      return {
+        fields: {
+          startTime,
+          active: undefined,
+          ...count,
+          conditions: conditionList(job.status?.conditions, drafts, nowMs),
+        },
+      }
     },
   }
 }

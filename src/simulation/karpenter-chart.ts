@@ -27,14 +27,22 @@ export function karpenterDefinitions(): readonly UnknownObject[] {
     spec: {
       group,
       scope: 'Cluster',
-      names: { kind, listKind: `${kind}List`, plural: pluralOf(kind), singular: kind.toLowerCase(), categories: ['karpenter'] },
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural: pluralOf(kind),
+        singular: kind.toLowerCase(),
+        categories: ['karpenter'],
+      },
       versions: [
         {
           name: 'v1',
           served: true,
           storage: true,
           subresources: { status: {} },
-          additionalPrinterColumns: [{ name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' }],
+          additionalPrinterColumns: [
+            { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+          ],
           schema: {
             openAPIV3Schema: {
               type: 'object',
@@ -57,13 +65,17 @@ export function karpenterDefinitions(): readonly UnknownObject[] {
 export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
   const { values, release, namespace, version } = input
   const settings = isPlainObject(values['settings']) ? values['settings'] : {}
-  if (typeof settings['clusterName'] !== 'string' || settings['clusterName'] === '') throw new Error('settings.clusterName is required')
+  if (typeof settings['clusterName'] !== 'string' || settings['clusterName'] === '')
+    throw new Error('settings.clusterName is required')
   const labels = { 'app.kubernetes.io/name': 'karpenter', 'app.kubernetes.io/instance': release }
   const controller = isPlainObject(values['controller']) ? values['controller'] : {}
   const affinity = isPlainObject(values['affinity']) ? values['affinity'] : {}
   const account = isPlainObject(values['serviceAccount']) ? values['serviceAccount'] : {}
   const serviceAccountName = typeof account['name'] === 'string' ? account['name'] : release
-  const metadata = { namespace, labels: { ...labels, ...simulated, 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/version': version } }
+  const metadata = {
+    namespace,
+    labels: { ...labels, ...simulated, 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/version': version },
+  }
   const deployment = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -76,12 +88,24 @@ export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
         spec: {
           serviceAccountName,
           ...(isPlainObject(values['nodeSelector']) ? { nodeSelector: values['nodeSelector'] } : {}),
-          tolerations: Array.isArray(values['tolerations']) ? values['tolerations'] : [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+          tolerations: Array.isArray(values['tolerations'])
+            ? values['tolerations']
+            : [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
           affinity: {
             ...affinity,
-            podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: labels } }] },
+            podAntiAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: [
+                { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: labels } },
+              ],
+            },
           },
-          containers: [{ name: 'controller', image: `simulated/karpenter:${version}`, ...(isPlainObject(controller['resources']) ? { resources: controller['resources'] } : {}) }],
+          containers: [
+            {
+              name: 'controller',
+              image: `simulated/karpenter:${version}`,
+              ...(isPlainObject(controller['resources']) ? { resources: controller['resources'] } : {}),
+            },
+          ],
         },
       },
     },
@@ -89,7 +113,13 @@ export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
   const serviceAccount = {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: { ...metadata, name: serviceAccountName, ...(isPlainObject(account['annotations']) ? { annotations: account['annotations'] as Record<string, string> } : {}) },
+    metadata: {
+      ...metadata,
+      name: serviceAccountName,
+      ...(isPlainObject(account['annotations'])
+        ? { annotations: account['annotations'] as Record<string, string> }
+        : {}),
+    },
   }
   return [serviceAccount, deployment]
 }

@@ -26,10 +26,17 @@ export function simulatedLedger(home: Objects, cluster: Key): Ledger {
       await home.patch(ConfigMapKind, key, { type: 'merge', body: { data } })
     } catch (error) {
       if (!isKubeError(error, 'NotFound')) throw error
-      const kept = Object.fromEntries(Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== null))
+      const kept = Object.fromEntries(
+        Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== null),
+      )
       if (Object.keys(kept).length === 0) return
       const labels = { ...simulated, [CLUSTER_NAME_LABEL]: cluster.name }
-      await home.create<ConfigMap>(ConfigMapKind, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...key, labels }, data: kept })
+      await home.create<ConfigMap>(ConfigMapKind, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { ...key, labels },
+        data: kept,
+      })
     }
   }
   return {

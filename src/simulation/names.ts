@@ -11,7 +11,13 @@ export const FAULT_ANNOTATION = 'capt.appthrust.com/fault'
 /** In the workload: `<object name>: <fault>`. */
 export const FAULTS = { namespace: 'kube-system', name: 'capt-simulation' } as const
 
-const ref = (group: string, version: string, kind: string, namespaced = true): KindRef => ({ group, version, kind, plural: pluralOf(kind), namespaced })
+const ref = (group: string, version: string, kind: string, namespaced = true): KindRef => ({
+  group,
+  version,
+  kind,
+  plural: pluralOf(kind),
+  namespaced,
+})
 
 export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
 export const JobKind = ref('batch', 'v1', 'Job')

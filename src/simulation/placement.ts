@@ -7,14 +7,32 @@ export interface Pod extends AnyObject {
     readonly nodeName?: string
     readonly nodeSelector?: Readonly<Record<string, string>>
     readonly affinity?: unknown
-    readonly tolerations?: readonly { readonly key?: string; readonly operator?: string; readonly value?: string; readonly effect?: string }[]
-    readonly containers?: readonly { readonly name?: string; readonly image?: string; readonly resources?: { readonly requests?: Readonly<Record<string, string | number>> } }[]
+    readonly tolerations?: readonly {
+      readonly key?: string
+      readonly operator?: string
+      readonly value?: string
+      readonly effect?: string
+    }[]
+    readonly containers?: readonly {
+      readonly name?: string
+      readonly image?: string
+      readonly resources?: { readonly requests?: Readonly<Record<string, string | number>> }
+    }[]
   }
-  readonly status?: { readonly phase?: string; readonly conditions?: unknown; readonly startTime?: string; readonly podIP?: string }
+  readonly status?: {
+    readonly phase?: string
+    readonly conditions?: unknown
+    readonly startTime?: string
+    readonly podIP?: string
+  }
 }
 
 export interface Node extends AnyObject {
-  readonly spec?: { readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]; readonly unschedulable?: boolean; readonly providerID?: string }
+  readonly spec?: {
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
+    readonly unschedulable?: boolean
+    readonly providerID?: string
+  }
   readonly status?: { readonly allocatable?: Readonly<Record<string, string>>; readonly conditions?: unknown }
 }
 
@@ -28,7 +46,11 @@ export function cpuOf(pod: Pod): number {
 }
 
 /** The first node with room; undefined when there is none. Reasons are counted for the message. */
-export function choose(pod: Pod, nodes: readonly Node[], pods: readonly Pod[]): { readonly node?: Node; readonly message: string } {
+export function choose(
+  pod: Pod,
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+): { readonly node?: Node; readonly message: string } {
   const why = new Map<string, number>()
   for (const node of nodes.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
     const reason = refusal(pod, node, pods)
@@ -42,9 +64,11 @@ export function choose(pod: Pod, nodes: readonly Node[], pods: readonly Pod[]): 
 function refusal(pod: Pod, node: Node, pods: readonly Pod[]): string | undefined {
   if (node.metadata.deletionTimestamp || node.spec?.unschedulable) return 'node(s) were unschedulable'
   const labels = node.metadata.labels ?? {}
-  if (!Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => labels[key] === value)) return "node(s) didn't match Pod's node affinity/selector"
+  if (!Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => labels[key] === value))
+    return "node(s) didn't match Pod's node affinity/selector"
   if (!matchesAffinity(pod, labels)) return "node(s) didn't match Pod's node affinity/selector"
-  if (!(node.spec?.taints ?? []).every((taint) => taint.effect === 'PreferNoSchedule' || tolerates(pod, taint))) return 'node(s) had untolerated taint(s)'
+  if (!(node.spec?.taints ?? []).every((taint) => taint.effect === 'PreferNoSchedule' || tolerates(pod, taint)))
+    return 'node(s) had untolerated taint(s)'
   const here = pods.filter((other) => other.spec?.nodeName === node.metadata.name && !other.metadata.deletionTimestamp)
   if (isAvoided(pod, here)) return "node(s) didn't match pod anti-affinity rules"
   const used = here.reduce((sum, other) => sum + cpuOf(other), 0)
@@ -58,7 +82,11 @@ function matchesAffinity({ spec }: Pod, labels: Readonly<Record<string, string>>
   const required = isPlainObject(affinity) ? affinity['requiredDuringSchedulingIgnoredDuringExecution'] : undefined
   const terms: unknown = isPlainObject(required) ? required['nodeSelectorTerms'] : undefined
   if (!Array.isArray(terms) || terms.length === 0) return true
-  return terms.some((term: unknown) => isPlainObject(term) && ((term['matchExpressions'] as readonly Expression[] | undefined) ?? []).every((one) => matches(one, labels)))
+  return terms.some(
+    (term: unknown) =>
+      isPlainObject(term) &&
+      ((term['matchExpressions'] as readonly Expression[] | undefined) ?? []).every((one) => matches(one, labels)),
+  )
 }
 
 function matches({ key, operator, values = [] }: Expression, labels: Readonly<Record<string, string>>): boolean {
@@ -69,22 +97,31 @@ function matches({ key, operator, values = [] }: Expression, labels: Readonly<Re
   return value !== undefined && values.includes(value)
 }
 
-function tolerates({ spec }: Pod, taint: { readonly key: string; readonly value?: string; readonly effect: string }): boolean {
+function tolerates(
+  { spec }: Pod,
+  taint: { readonly key: string; readonly value?: string; readonly effect: string },
+): boolean {
   return (spec?.tolerations ?? []).some(
     ({ key, operator = 'Equal', value, effect }) =>
-      (effect === undefined || effect === '' || effect === taint.effect) && (key === undefined || key === '' || key === taint.key) && (operator === 'Exists' || value === taint.value),
+      (effect === undefined || effect === '' || effect === taint.effect) &&
+      (key === undefined || key === '' || key === taint.key) &&
+      (operator === 'Exists' || value === taint.value),
   )
 }
 
 /** Required anti-affinity on the host name: replicas of one controller do not share a node. */
 function isAvoided({ spec }: Pod, here: readonly Pod[]): boolean {
   const affinity = isPlainObject(spec?.affinity) ? spec.affinity['podAntiAffinity'] : undefined
-  const terms: unknown = isPlainObject(affinity) ? affinity['requiredDuringSchedulingIgnoredDuringExecution'] : undefined
+  const terms: unknown = isPlainObject(affinity)
+    ? affinity['requiredDuringSchedulingIgnoredDuringExecution']
+    : undefined
   if (!Array.isArray(terms)) return false
   return terms.some((term: unknown) => {
     if (!isPlainObject(term) || term['topologyKey'] !== 'kubernetes.io/hostname') return false
     const selector = isPlainObject(term['labelSelector']) ? term['labelSelector']['matchLabels'] : undefined
     if (!isPlainObject(selector)) return false
-    return here.some((other) => Object.entries(selector).every(([key, value]) => other.metadata.labels?.[key] === value))
+    return here.some((other) =>
+      Object.entries(selector).every(([key, value]) => other.metadata.labels?.[key] === value),
+    )
   })
 }

@@ -3,7 +3,7 @@ import { type AnyObject, ConfigMapKind, type KindRef, keyOf, NodeKind, PodKind }
 import { isKubeError, type Objects, type Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
-import { conditionList, secondsLeft, type Stage } from './actor.ts'
+import { conditionList, type Stage, secondsLeft } from './actor.ts'
 import { type Fault, faultOf, isFaultMap } from './faults.ts'
 import { simulated } from './names.ts'
 import { choose, type Node, type Pod } from './placement.ts'
@@ -24,10 +24,18 @@ const BindingKind: KindRef = { group: '', version: 'v1', kind: 'Binding', plural
 async function bind(objects: Objects, pod: Projected<Pod>, node: string): Promise<void> {
   const { namespace = '', name, uid = '', resourceVersion } = pod.metadata
   try {
-    await objects.patch(PodKind, keyOf(pod), { type: 'merge', body: { metadata: { resourceVersion }, spec: { nodeName: node } } })
+    await objects.patch(PodKind, keyOf(pod), {
+      type: 'merge',
+      body: { metadata: { resourceVersion }, spec: { nodeName: node } },
+    })
   } catch (error) {
     if (!isKubeError(error, 'Invalid')) throw error
-    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { namespace, name, uid }, target: { apiVersion: 'v1', kind: 'Node', name: node } }
+    const binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { namespace, name, uid },
+      target: { apiVersion: 'v1', kind: 'Node', name: node },
+    }
     await objects.create<AnyObject>(BindingKind, binding)
   }
 }
@@ -38,7 +46,9 @@ export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
   const placed = (pods: readonly Projected<Pod>[]): readonly Pod[] =>
     pods.map((pod) => {
       const node = given.get(pod.metadata.uid ?? '')
-      return node === undefined || pod.spec?.nodeName !== undefined ? pod : { ...pod, spec: { ...pod.spec, nodeName: node } }
+      return node === undefined || pod.spec?.nodeName !== undefined
+        ? pod
+        : { ...pod, spec: { ...pod.spec, nodeName: node } }
     })
   return {
     name: 'simulated-pod',
@@ -59,7 +69,12 @@ export function podActor(stage: Stage): Controller<Pod, Seen, Action> {
         pod,
         choice,
         isOrphan: nodeName !== undefined && !nodes.some((node) => node.metadata.name === nodeName),
-        fault: faultOf(cache, pod, pod.metadata.labels?.['app'] ?? '', pod.metadata.labels?.['app.kubernetes.io/name'] ?? ''),
+        fault: faultOf(
+          cache,
+          pod,
+          pod.metadata.labels?.['app'] ?? '',
+          pod.metadata.labels?.['app.kubernetes.io/name'] ?? '',
+        ),
         nowMs: stage.clock.now(),
         paceMs: stage.paceMs,
       }
@@ -78,7 +93,9 @@ function decide(seen: Seen): Decision<Action> {
   if (pod.metadata.deletionTimestamp) return done
   if (seen.isOrphan) return act<Action>({ do: 'delete' })
   if (pod.spec?.nodeName === undefined) {
-    return choice.node ? act<Action>({ do: 'bind', node: choice.node.metadata.name }) : waiting('Unschedulable', choice.message)
+    return choice.node
+      ? act<Action>({ do: 'bind', node: choice.node.metadata.name })
+      : waiting('Unschedulable', choice.message)
   }
   const left = startsIn(seen)
   return left > 0 ? waiting('Starting', 'The container starts', left) : done
@@ -94,29 +111,46 @@ function report(seen: Seen) {
   const names = (pod.spec?.containers ?? []).map((container) => container.name ?? 'main')
   if (pod.spec?.nodeName === undefined) {
     if (choice.node) return {}
-    const drafts = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: choice.message } as const]
+    const drafts = [
+      { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: choice.message } as const,
+    ]
     return { fields: { phase: 'Pending', conditions: conditionList(previous, drafts, nowMs) } }
   }
   const startTime = pod.status?.startTime ?? toTimestamp(nowMs)
-  const isUp = pod.status?.startTime !== undefined && startsIn(seen) === 0 && fault.is !== 'pull' && fault.is !== 'crash'
+  const isUp =
+    pod.status?.startTime !== undefined && startsIn(seen) === 0 && fault.is !== 'pull' && fault.is !== 'crash'
   const ready = { status: isUp ? 'True' : 'False', reason: isUp ? 'Simulated' : 'ContainersNotReady' } as const
-  const drafts = [{ type: 'PodScheduled', status: 'True', reason: 'Simulated' }, { type: 'ContainersReady', ...ready }, { type: 'Ready', ...ready }] as const
+  const drafts = [
+    { type: 'PodScheduled', status: 'True', reason: 'Simulated' },
+    { type: 'ContainersReady', ...ready },
+    { type: 'Ready', ...ready },
+  ] as const
   const containerStatuses = names.map((name, i) => ({
     name,
     ready: isUp,
     restartCount: fault.is === 'crash' ? 3 : 0,
     image: pod.spec?.containers?.[i]?.image ?? '',
     imageID: '',
-    state: isUp ? { running: { startedAt: startTime } } : { waiting: trouble(fault, pod.spec?.containers?.[i]?.image ?? '') },
+    state: isUp
+      ? { running: { startedAt: startTime } }
+      : { waiting: trouble(fault, pod.spec?.containers?.[i]?.image ?? '') },
   }))
   return {
-    fields: { phase: isUp || fault.is === 'crash' ? 'Running' : 'Pending', startTime, conditions: conditionList(previous, drafts, nowMs), containerStatuses, ...(isUp ? { podIP: addressOf(pod.metadata.uid ?? '') } : {}) },
+    fields: {
+      phase: isUp || fault.is === 'crash' ? 'Running' : 'Pending',
+      startTime,
+      conditions: conditionList(previous, drafts, nowMs),
+      containerStatuses,
+      ...(isUp ? { podIP: addressOf(pod.metadata.uid ?? '') } : {}),
+    },
   }
 }
 
 function trouble(fault: Fault, image: string): { readonly reason: string; readonly message?: string } {
-  if (fault.is === 'pull') return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}" (simulated)` }
-  if (fault.is === 'crash') return { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container (simulated)' }
+  if (fault.is === 'pull')
+    return { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}" (simulated)` }
+  if (fault.is === 'crash')
+    return { reason: 'CrashLoopBackOff', message: 'back-off restarting failed container (simulated)' }
   return { reason: 'ContainerCreating' }
 }
 

@@ -3,15 +3,32 @@
 import { type AnyObject, keyOf, PodKind, ServiceKind } from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { jsonEqual } from '#lib'
-import { act, addFinalizer, type Controller, type Decision, done, hasFinalizer, isTrue, ownerReference, removeFinalizer } from '#runtime'
+import {
+  act,
+  addFinalizer,
+  type Controller,
+  type Decision,
+  done,
+  hasFinalizer,
+  isTrue,
+  ownerReference,
+  removeFinalizer,
+} from '#runtime'
 import { EndpointSliceKind, simulated } from './names.ts'
 import type { Pod } from './placement.ts'
 
 interface Service extends AnyObject {
-  readonly spec?: { readonly type?: string; readonly selector?: Readonly<Record<string, string>>; readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[] }
+  readonly spec?: {
+    readonly type?: string
+    readonly selector?: Readonly<Record<string, string>>
+    readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[]
+  }
 }
 interface Slice extends AnyObject {
-  readonly endpoints?: readonly { readonly addresses: readonly string[]; readonly conditions: { readonly ready: boolean } }[]
+  readonly endpoints?: readonly {
+    readonly addresses: readonly string[]
+    readonly conditions: { readonly ready: boolean }
+  }[]
 }
 interface Seen {
   readonly service: Projected<Service>
@@ -37,13 +54,24 @@ export function serviceActor(): Controller<Service, Seen, Action> {
             .filter((service) => selects(service, pod))
             .map(keyOf),
       },
-      { kind: EndpointSliceKind, toKeys: (slice) => (slice.metadata.ownerReferences ?? []).filter((one) => one.kind === 'Service').map((one) => ({ namespace: slice.metadata.namespace!, name: one.name })) },
+      {
+        kind: EndpointSliceKind,
+        toKeys: (slice) =>
+          (slice.metadata.ownerReferences ?? [])
+            .filter((one) => one.kind === 'Service')
+            .map((one) => ({ namespace: slice.metadata.namespace!, name: one.name })),
+      },
     ],
     async observe({ cache }, service) {
-      const pods = cache.list<Pod>(PodKind, { namespace: service.metadata.namespace! }).filter((pod) => selects(service, pod))
+      const pods = cache
+        .list<Pod>(PodKind, { namespace: service.metadata.namespace! })
+        .filter((pod) => selects(service, pod))
       return {
         service,
-        slice: cache.get<Slice>(EndpointSliceKind, { namespace: service.metadata.namespace!, name: sliceName(service) }),
+        slice: cache.get<Slice>(EndpointSliceKind, {
+          namespace: service.metadata.namespace!,
+          name: sliceName(service),
+        }),
         endpoints: pods
           .filter((pod) => pod.status?.podIP !== undefined)
           .map((pod) => ({ addresses: [pod.status!.podIP!], conditions: { ready: isTrue(pod, 'Ready') } }))
@@ -55,14 +83,26 @@ export function serviceActor(): Controller<Service, Seen, Action> {
       if (action.do === 'hold') return await addFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
       if (action.do === 'let-go') return await removeFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
       const { metadata, spec } = seen.service
-      const ports = (spec?.ports ?? []).map(({ name, port, protocol = 'TCP' }) => ({ name: name ?? '', port, protocol }))
+      const ports = (spec?.ports ?? []).map(({ name, port, protocol = 'TCP' }) => ({
+        name: name ?? '',
+        port,
+        protocol,
+      }))
       const key = { namespace: metadata.namespace!, name: sliceName(seen.service) }
-      if (seen.slice) return void (await objects.patch(EndpointSliceKind, key, { type: 'merge', body: { endpoints: seen.endpoints } }))
+      if (seen.slice)
+        return void (await objects.patch(EndpointSliceKind, key, {
+          type: 'merge',
+          body: { endpoints: seen.endpoints },
+        }))
       try {
         await objects.create(EndpointSliceKind, {
           apiVersion: 'discovery.k8s.io/v1',
           kind: 'EndpointSlice',
-          metadata: { ...key, labels: { ...simulated, 'kubernetes.io/service-name': metadata.name }, ownerReferences: [ownerReference(seen.service, { controller: true })] },
+          metadata: {
+            ...key,
+            labels: { ...simulated, 'kubernetes.io/service-name': metadata.name },
+            ownerReferences: [ownerReference(seen.service, { controller: true })],
+          },
           addressType: 'IPv4',
           ports,
           endpoints: seen.endpoints,

@@ -136,6 +136,14 @@ export function isCurrent({ object, clusterName, secrets, source }: Observed): b
   return secrets.length > 0 && secrets.every(isOne)
 }
 
+/** The Secrets open the cluster: also those of an earlier run, until they are made anew from the last one. */
+export function isUsable(seen: Observed): boolean {
+  const { object, clusterName, secrets, memory } = seen
+  if (isCurrent(seen)) return true
+  if (!isInitialized(seen) || memory.secrets.is === 'no') return false
+  return secrets.length > 0 && secrets.every((facts) => isWhole(facts, object, clusterName))
+}
+
 /** Somebody deleted or changed a Secret of a cluster that is in use: it is mended whatever the run in progress does. */
 function isSpoiled(seen: Observed): boolean {
   const { object, clusterName, secrets, facts } = seen

@@ -3,7 +3,7 @@
 import { type CAPTControlPlane, pauseOf } from '#api'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { deletingCondition, pausedCondition, stopText } from '../cluster/life-conditions.ts'
-import { isCurrent, isInitialized } from './decide.ts'
+import { isInitialized, isUsable } from './decide.ts'
 import type { Observed } from './observe.ts'
 import { EXPIRES_ANNOTATION, REFRESH_ERROR_ANNOTATION, REFRESHED_ANNOTATION } from './secrets.ts'
 import { eksVersion, runningVersion } from './version.ts'
@@ -24,9 +24,9 @@ export function statusOf(seen: Observed, decision: Decision<unknown>): StatusRep
       externalManagedControlPlane: true,
       initialized: isUp,
       ...(isUp ? { initialization: { controlPlaneInitialized: true } } : {}),
-      ready: isUp && isCurrent(seen) && !deleting,
+      ready: isUp && isUsable(seen) && !deleting,
       phase: phaseOf(seen, decision, isUp),
-      secretsReady: isCurrent(seen),
+      secretsReady: isUsable(seen),
       version,
       versions: version === undefined ? undefined : [{ version }],
       kubeconfig: annotations[EXPIRES_ANNOTATION]
@@ -88,7 +88,7 @@ function availableCondition(
 ): ConditionDraft {
   const type = 'Available'
   if (deleting) return { type, status: 'False', reason: 'Deleting', message: 'The control plane is being deleted' }
-  if (isUp && isCurrent(seen)) return { type, status: 'True', reason: 'Available', message: '' }
+  if (isUp && isUsable(seen)) return { type, status: 'True', reason: 'Available', message: '' }
   const { reason, message } = sentence(decision) ?? { reason: 'Creating', message: 'The control plane is being made' }
   return { type, status: 'False', reason, message }
 }
@@ -115,7 +115,7 @@ function kubeconfigCondition(seen: Observed): ConditionDraft {
   const failure = seen.kubeconfig?.metadata.annotations?.[REFRESH_ERROR_ANNOTATION]
   if (failure !== undefined)
     return { type, status: 'False', reason: 'RefreshFailed', message: `The kubeconfig was not refreshed: ${failure}` }
-  if (isCurrent(seen)) return { type, status: 'True', reason: 'Available', message: '' }
+  if (isUsable(seen)) return { type, status: 'True', reason: 'Available', message: '' }
   const { secrets } = seen.memory
   if (secrets.is === 'no') return { type, status: 'False', reason: 'KubeconfigFailed', message: stopText(secrets) }
   return { type, status: 'False', reason: 'KubeconfigMissing', message: 'Waiting for the control plane' }

@@ -51,7 +51,9 @@ export function launchRunner(request: StartRequest, run: Run, tool: Tool, option
   const args = [...first, 'runner', '--folder', run.folder, '--kubeconfig', kubeconfigForRunner]
   const output = openSync(join(run.folder, 'runner.log'), 'w', 0o600)
   try {
-    const child = spawn(program!, args, { detached: true, stdio: ['ignore', output, output], cwd: run.folder })
+    // Runners start often and live shortly: what Node compiled once is kept beside their folders.
+    const env = { NODE_COMPILE_CACHE: join(workDir, 'compiled'), ...process.env }
+    const child = spawn(program!, args, { detached: true, stdio: ['ignore', output, output], cwd: run.folder, env })
     child.on('error', (error) => log.error('Starting a runner failed', { error: messageOf(error) }))
     child.unref()
     return child

@@ -6,6 +6,9 @@ import type { Problem, Rendering, SourceRef, Workspace } from '../workspace.ts'
 import { substituteHcl, substituteTerraformJson } from './inline.ts'
 import { resolveValues } from './values.ts'
 
+/** Declares the variables that carry values into inline text. */
+export const REFERENCES_FILE = 'capt_variables.tf.json'
+
 type ForProvider = WorkspaceTemplate['spec']['template']['spec']['forProvider']
 type TemplateSpec = WorkspaceTemplate['spec']['template']['spec']
 type Owner = Pick<WorkspaceTemplateApply, 'metadata' | 'spec'>
@@ -123,7 +126,7 @@ function renderInline({ inlineFormat }: ForProvider, module: string, apply: Owne
   const names = Object.keys(references).sort()
   if (names.length > 0) {
     const variable = Object.fromEntries(names.map((name) => [name, { type: 'string', nullable: false }]))
-    files['capt_variables.tf.json'] = JSON.stringify({ variable }, null, 2)
+    files[REFERENCES_FILE] = JSON.stringify({ variable }, null, 2)
   }
   return { files, references }
 }

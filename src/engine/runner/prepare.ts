@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { canonicalJson, hashOf } from '#lib'
 import type { Bundle } from '../bundle.ts'
 import { restoreFiles } from '../bundle.ts'
+import { scanHcl } from '../render/hcl.ts'
+import { REFERENCES_FILE } from '../render/render.ts'
 import { assembleVariables, type Declared, declaredVariables } from '../render/variables.ts'
 import { stringsIn, stringsInVarFile } from '../secrets.ts'
 import type { Workspace } from '../workspace.ts'
@@ -145,6 +147,21 @@ function secretVariables(workspace: Workspace, declared: ReadonlyMap<string, Dec
   const values = assembleVariables(workspace.variables, declared)
   const sensitive = [...declared].filter(([, { sensitive }]) => sensitive).flatMap(([name]) => stringsIn(values[name]))
   return [...sensitive, ...workspace.secretValues.flatMap((content) => [content, ...stringsInVarFile(content)])]
+}
+
+/** Resources of the provider that is part of Terraform itself. */
+const BUILT_IN = /^terraform_(data|remote_state)$/
+
+/** Nothing to download and no backend to set up: `init` would do nothing at all. */
+export function needsNoInit(root: string, workspace: Workspace): boolean {
+  if (workspace.args.init.length > 0) return false
+  return Object.entries(rootTexts(root)).every(([name, text]) => {
+    if (name.endsWith('.json')) return name === REFERENCES_FILE
+    return scanHcl(text).blocks.every(({ type, labels }) => {
+      if (type === 'resource' || type === 'data') return BUILT_IN.test(labels[0] ?? '')
+      return type === 'variable' || type === 'output' || type === 'locals'
+    })
+  })
 }
 
 /** What `init` depends on; unchanged since the last successful one, it need not run again. */

@@ -12,7 +12,7 @@ import type { Verb } from '../record/record.ts'
 import { killed, oomKills, RunFailure } from './failure.ts'
 import type { Folder } from './folder.ts'
 import type { Outputs } from './outputs.ts'
-import { initFingerprint, isInitialized, type Layout, markInitialized } from './prepare.ts'
+import { initFingerprint, isInitialized, type Layout, markInitialized, needsNoInit } from './prepare.ts'
 import { runStep } from './terraform-process.ts'
 
 export interface TerraformRunOptions {
@@ -61,7 +61,7 @@ export class TerraformRun {
     const { folder, tool } = this.#options
     const { root, workspace } = layout
     const fingerprint = initFingerprint(root, workspace, `${tool.name} ${tool.version}`)
-    if (isInitialized(folder, root, fingerprint)) return
+    if (isInitialized(folder, root, fingerprint) || needsNoInit(root, workspace)) return
     const hasModules = existsSync(join(root, '.terraform', 'modules', 'modules.json'))
     const args = [
       'init',

@@ -1,0 +1,79 @@
+// Judges one part of a stage: is it written, has core delivered it, and does the workload cluster show that it works?
+import type { StageStatus } from '#api'
+import { act, waiting } from '#runtime'
+import type { DeliveryAction, DeliverySeen, PartSeen, StageSeen } from './delivery-seen.ts'
+import { healthHint } from './hints.ts'
+import { fail, isLate, untilLate, type Verdict } from './verdict.ts'
+
+/** Undefined when the part is delivered and healthy. */
+export function judgePart(
+  seen: StageSeen,
+  part: PartSeen,
+  index: number,
+  all: DeliverySeen,
+  before: StageStatus | undefined,
+  gate: readonly DeliveryAction[],
+): Verdict | undefined {
+  const { stage } = seen
+  if (gate.length > 0 || !part.isWritten) {
+    const deliver: DeliveryAction[] = part.isWritten ? [] : [{ do: 'deliver', stage: stage.name, part: index }]
+    return { state: 'Delivering', decision: act<DeliveryAction>(...gate, ...deliver) }
+  }
+  const open = part.rows.filter((row) => !row.equal)
+  if (open.length > 0) {
+    const names = open
+      .map((row) => row.name)
+      .sort()
+      .join(', ')
+    const why = part.complaint ? `: ${part.complaint}` : ''
+    const message = `${part.part.set} has not delivered ${names}${why}`
+    const isBroken = open.some((row) => !row.applied && row.bindingHash === row.ourHash) || part.complaint !== undefined
+    const hint = 'Look at the ClusterResourceSet and its binding; capt makes core look again by itself'
+    const fault = { code: 'CAPT_NOT_DELIVERED', message, hint }
+    const retry: DeliveryAction = { do: 'nudge', stage: stage.name, part: index, attempt: (before?.attempts ?? 0) + 1 }
+    if (isBroken || isLate(seen, all, before)) return fail('Delivering', fault, [retry], seen, all, before)
+    return { state: 'Delivering', decision: waiting('NotDelivered', message, untilLate(seen, all, before)) }
+  }
+  return judgeFindings(seen, part, index, all, before)
+}
+
+export function judgeFindings(
+  seen: StageSeen,
+  part: PartSeen,
+  index: number,
+  all: DeliverySeen,
+  before: StageStatus | undefined,
+): Verdict | undefined {
+  const { findings } = part
+  if (!findings) return { state: 'Checking', decision: waiting('NotLookedYet', 'Looking into the workload cluster') }
+  const broken = findings.filter((finding) => finding.state === 'failed')
+  const open = findings.filter((finding) => finding.state !== 'healthy')
+  if (open.length === 0) return undefined
+  const isOver = isLate(seen, all, before)
+  const message = (broken[0] ?? open.find((finding) => finding.isCause) ?? open[0])!.evidence
+  if (broken.length === 0 && !isOver)
+    return { state: 'Checking', decision: waiting('NotHealthy', message, untilLate(seen, all, before)) }
+  const code = broken.length > 0 ? 'CAPT_STAGE_UNHEALTHY' : 'CAPT_STAGE_TIMEOUT'
+  const text = broken.length > 0 ? message : `Not healthy after ${seen.stage.timeout}: ${message}`
+  return fail(
+    'Checking',
+    { code, message: text, hint: healthHint(text) },
+    retriesFor(seen, part, index, before),
+    seen,
+    all,
+    before,
+  )
+}
+
+/** Releases are told to start over; what no release stands behind is delivered again. */
+function retriesFor(
+  seen: StageSeen,
+  { part }: PartSeen,
+  index: number,
+  before: StageStatus | undefined,
+): readonly DeliveryAction[] {
+  const attempt = (before?.attempts ?? 0) + 1
+  const releases = part.checks.filter((check) => check.type === 'HelmReleaseReady')
+  if (releases.length === 0) return [{ do: 'nudge', stage: seen.stage.name, part: index, attempt }]
+  return releases.map((check) => ({ do: 'retry-release', namespace: check.namespace ?? '', name: check.name, attempt }))
+}

@@ -1,0 +1,194 @@
+// What one apply knows about the others, the Cluster it belongs to, and the template it uses.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type AnyObject, clusterKind, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { createSimulatedEngine } from '#engine'
+import { silentLog } from '#lib'
+import { type AnyController, createTurn } from '#runtime'
+import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
+import { decide as decideTemplate, workspaceTemplateController } from '../workspace-template/index.ts'
+import { cycleOf, dependentsOf, unreadyOf } from './dependencies.ts'
+import { workspaceApplyController } from './index.ts'
+import { observeApply } from './observe.ts'
+import { turnOf } from './rollout.ts'
+
+const Cluster = clusterKind('v1beta2')
+const READY = { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '' } as const
+
+function open(
+  objects: readonly (readonly [typeof WorkspaceTemplateApply | typeof WorkspaceTemplate | typeof Cluster, AnyObject])[],
+) {
+  const cluster = memoryCluster()
+  const clock = handWoundClock()
+  const engine = createSimulatedEngine({ objects: cluster.objects, clock, log: silentLog })
+  const controllers = [workspaceApplyController({ engine, clusterKind: Cluster }), workspaceTemplateController()]
+  for (const { kind, wakes, indexes = [] } of controllers) {
+    for (const one of [kind, ...wakes.map((wake) => wake.kind)]) cluster.informers.register(one)
+    for (const index of indexes) cluster.informers.register(index.kind, { indexes: { [index.name]: index.values } })
+  }
+  for (const [kind, object] of objects) cluster.seed(kind, object)
+  cluster.informers.start()
+  const events = { emit: () => undefined }
+  const world = { objects: cluster.objects, cache: cluster.informers, events, clock, log: silentLog }
+  const find = (name: string) =>
+    cluster.informers.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace: 'default', name })!
+  return {
+    ...cluster,
+    world,
+    find,
+    engine,
+    controllers,
+    observe: (name: string) => observeApply(world, find(name), { engine, clusterKind: Cluster }),
+  }
+}
+const apply = (name: string, waits: readonly string[] = [], over: Partial<WorkspaceTemplateApply> = {}) =>
+  [
+    WorkspaceTemplateApply,
+    { ...anApply({ waitForWorkspaces: waits.map((one) => ({ name: one })) }, { name }), ...over },
+  ] as const
+
+describe('applies that wait for each other', () => {
+  it('are ready, not ready, or missing', () => {
+    const { world, find } = open([
+      apply('a', ['b', 'c', 'd']),
+      apply('b', [], { status: { conditions: [READY] } }),
+      apply('c'),
+    ])
+    assert.deepEqual(unreadyOf(world.cache, find('a')), ['default/c', 'default/d'])
+  })
+
+  it('in a circle are told the whole circle', () => {
+    const { world, find } = open([apply('a', ['b']), apply('b', ['c']), apply('c', ['a']), apply('d', ['a'])])
+    assert.deepEqual(cycleOf(world.cache, find('a')), ['default/a', 'default/b', 'default/c', 'default/a'])
+    assert.equal(cycleOf(world.cache, find('d')), undefined)
+  })
+
+  it('are destroyed in the opposite order, and a circle holds nobody back', () => {
+    const { world, find } = open([apply('vpc'), apply('eks', ['vpc']), apply('a', ['b']), apply('b', ['a'])])
+    assert.deepEqual(dependentsOf(world.cache, find('vpc')), ['default/eks'])
+    assert.deepEqual(dependentsOf(world.cache, find('eks')), [])
+    assert.deepEqual(dependentsOf(world.cache, find('a')), [])
+  })
+})
+
+describe('a change of a template', () => {
+  const template = { ...aTemplate(), metadata: { name: 'demo', namespace: 'default', generation: 2 } }
+  const old = (name: string, at: string, generation = 1) =>
+    apply(name, [], {
+      metadata: { name, namespace: 'default', creationTimestamp: at, generation: 1 },
+      status: { appliedHash: 'h', templateGeneration: generation, conditions: [{ ...READY, observedGeneration: 1 }] },
+    })
+  const fleet = ['a', 'b', 'c', 'd', 'e'].map((name, i) => old(name, `2026-01-0${i + 1}T00:00:00Z`))
+
+  it('reaches the oldest applies first, a few at a time', () => {
+    const { world, find } = open(fleet)
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => turnOf(world.cache, find(name), template).is),
+      ['now', 'now', 'now', 'later', 'later'],
+    )
+  })
+
+  it('goes on when one of them has it', () => {
+    const { world, find } = open([old('a', '2026-01-01T00:00:00Z', 2), ...fleet.slice(1)])
+    assert.equal(turnOf(world.cache, find('d'), template).is, 'now')
+    assert.equal(turnOf(world.cache, find('e'), template).is, 'later')
+  })
+
+  it('can be stopped, and does not hold up who is new or changed by hand', () => {
+    const stopped = {
+      ...template,
+      metadata: { ...template.metadata, annotations: { 'capt.appthrust.com/rollout': 'paused' } },
+    }
+    const { world, find } = open([...fleet, apply('new')])
+    assert.equal(turnOf(world.cache, find('a'), stopped).is, 'stopped')
+    assert.equal(turnOf(world.cache, find('new'), stopped).is, 'now')
+    const changed = { ...find('e'), metadata: { ...find('e').metadata, generation: 2 } }
+    assert.equal(turnOf(world.cache, changed as never, template).is, 'now')
+  })
+})
+
+describe('a template', () => {
+  const held = {
+    ...aTemplate(),
+    metadata: { name: 'demo', finalizers: ['workspacetemplate.v2.infrastructure.cluster.x-k8s.io'] },
+  }
+  const going = { ...held, metadata: { ...held.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
+
+  it('is held only while something uses it', () => {
+    const users = [{ name: 'a' }]
+    assert.deepEqual(decideTemplate({ template: aTemplate(), users: [], updating: 0 }), { is: 'done' })
+    assert.partialDeepStrictEqual(decideTemplate({ template: aTemplate(), users, updating: 0 }), {
+      actions: [{ do: 'add-finalizer' }],
+    })
+    assert.partialDeepStrictEqual(decideTemplate({ template: going, users, updating: 0 }), {
+      is: 'waiting',
+      reason: 'InUse',
+    })
+    assert.partialDeepStrictEqual(decideTemplate({ template: going, users: [], updating: 0 }), {
+      actions: [{ do: 'remove-finalizer' }],
+    })
+  })
+})
+
+describe('an apply of a Cluster', () => {
+  const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
+  const cluster = (paused: boolean) =>
+    [
+      Cluster,
+      {
+        apiVersion: 'cluster.x-k8s.io/v1beta2',
+        kind: 'Cluster',
+        metadata: { name: 'demo', namespace: 'default' },
+        spec: { paused },
+      } as AnyObject,
+    ] as const
+  const labelled = apply('demo', [], { metadata: { name: 'demo', namespace: 'default', labels } })
+
+  it('is paused with it', async () => {
+    assert.match((await open([labelled, cluster(true)]).observe('demo')).paused ?? '', /Cluster spec.paused/)
+    assert.equal((await open([labelled, cluster(false)]).observe('demo')).paused, undefined)
+  })
+
+  it('holds a move back from before its run until after its end was told', async () => {
+    const { controllers, world, peek, find, engine } = open([
+      labelled,
+      cluster(false),
+      [WorkspaceTemplate, { ...aTemplate(), metadata: { name: 'demo', namespace: 'default', generation: 1 } }],
+    ])
+    const turn = createTurn(controllers[0] as unknown as AnyController, world)
+    const key = { namespace: 'default', name: 'demo' }
+    const blocked = () =>
+      'clusterctl.cluster.x-k8s.io/block-move' in
+      (peek<AnyObject>(WorkspaceTemplateApply, key)?.metadata.annotations ?? {})
+    await turn(key, 0)
+    assert.ok(!blocked(), 'first it only holds itself')
+    await turn(key, 0)
+    assert.ok(blocked())
+    const hold = setInterval(() => undefined, 1000)
+    while ((await engine.observe(key)).activity === 'running') await new Promise((resolve) => setTimeout(resolve, 2))
+    clearInterval(hold)
+    await turn(key, 0)
+    assert.equal(find('demo').status?.phase, 'Applied')
+    assert.ok(blocked())
+    await turn(key, 0)
+    assert.ok(!blocked())
+  })
+
+  it('says nothing about Secrets of others that have not agreed', async () => {
+    const { observe, objects } = open([
+      [
+        WorkspaceTemplateApply,
+        anApply({ waitForSecrets: [{ name: 's', namespace: 'other' }, { name: 'own' }] }, { name: 'demo' }),
+      ],
+      [WorkspaceTemplate, aTemplate()],
+    ])
+    const secret = (namespace: string, name: string): Secret => ({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace, name },
+    })
+    await objects.create(SecretKind, secret('other', 's'))
+    await objects.create(SecretKind, secret('default', 'own'))
+    assert.deepEqual((await observe('demo')).missingSecrets, ['other/s'])
+  })
+})

@@ -1,0 +1,82 @@
+// Plays the part of Karpenter that answers pods which no node takes: it claims a new machine from a ready pool.
+import { type AnyObject, DeploymentKind, findCondition, keyOf, PodKind } from '#api'
+import { type Cache, isKubeError, type Projected } from '#kube'
+import { shortHash } from '#lib'
+import { act, type Controller, isTrue, ownerReference, waiting } from '#runtime'
+import { isRunning } from './flux-sources.ts'
+import { CLAIM_FINALIZER, type NodeClaim, type NodePool, POOL_LABEL } from './karpenter-objects.ts'
+import { NodeClaimKind, NodePoolKind, simulated } from './names.ts'
+import { cpuOf, type Pod } from './placement.ts'
+
+interface PendingSeen {
+  readonly pod: Projected<Pod>
+  readonly pool: Projected<NodePool> | undefined
+  readonly isAlive: boolean
+  /** A machine is on its way and may do. */
+  readonly isExpected: boolean
+}
+
+/** Answers pods that no node takes with a claim for a new machine. */
+export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 'claim' }> {
+  const pending = (cache: Cache) => cache.list<Pod>(PodKind).filter(isUnschedulable).map(keyOf)
+  return {
+    name: 'simulated-provisioner',
+    kind: PodKind,
+    summary: false,
+    accepts: (pod) => isUnschedulable(pod as Pod),
+    wakes: [
+      { kind: NodePoolKind, toKeys: (_pool, cache) => pending(cache) },
+      { kind: NodeClaimKind, toKeys: (_claim, cache) => pending(cache) },
+      { kind: DeploymentKind, toKeys: (object, cache) => (object.metadata.name === 'karpenter' ? pending(cache) : []) },
+    ],
+    async observe({ cache }, pod) {
+      const pools = cache
+        .list<NodePool>(NodePoolKind)
+        .filter((pool) => isTrue(pool, 'Ready') && !pool.metadata.deletionTimestamp)
+      const claims = cache.list<NodeClaim>(NodeClaimKind)
+      const isGuarded = JSON.stringify(pod.spec?.affinity ?? {}).includes(POOL_LABEL)
+      return {
+        pod,
+        pool: isGuarded ? undefined : pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0],
+        isAlive: isRunning(cache, 'karpenter'),
+        isExpected: claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
+      }
+    },
+    decide({ pool, isAlive, isExpected }) {
+      if (!isAlive || !pool || isExpected) return waiting('NotYet', 'No pool can take it, or a machine is coming')
+      return act<{ do: 'claim' }>({ do: 'claim' })
+    },
+    async act({ objects }, { pod, pool }) {
+      const { metadata, spec } = pool!
+      const name = `${metadata.name}-${shortHash(pod.metadata.uid ?? pod.metadata.name, 5)}`
+      const template = spec?.template
+      const claim = {
+        apiVersion: 'karpenter.sh/v1',
+        kind: 'NodeClaim',
+        metadata: {
+          name,
+          labels: { ...template?.metadata?.labels, ...simulated, [POOL_LABEL]: metadata.name },
+          finalizers: [CLAIM_FINALIZER],
+          ownerReferences: [ownerReference(pool!, { blockOwnerDeletion: true })],
+        },
+        spec: {
+          nodeClassRef: template?.spec?.nodeClassRef,
+          requirements: template?.spec?.requirements ?? [],
+          taints: template?.spec?.taints ?? [],
+          resources: { requests: { cpu: `${cpuOf(pod)}m` } },
+        },
+      }
+      try {
+        await objects.create(NodeClaimKind, claim as AnyObject)
+      } catch (error) {
+        if (!isKubeError(error, 'AlreadyExists')) throw error
+      }
+    },
+    status: () => ({}),
+  }
+}
+
+function isUnschedulable(pod: Pod): boolean {
+  if (pod.spec?.nodeName !== undefined || pod.metadata.deletionTimestamp) return false
+  return findCondition(pod.status?.conditions, 'PodScheduled')?.status === 'False'
+}
