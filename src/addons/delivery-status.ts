@@ -37,7 +37,9 @@ function progressing(judged: readonly StageJudgement[], decision: Decision<Deliv
 
 /** Housekeeping on the delivery itself moves nothing: it must not look like a beginning that was broken off. */
 function isWork(decision: Decision<DeliveryAction>): boolean {
-  return decision.is === 'act' && decision.actions.some((action) => action.do !== 'add-finalizer' && action.do !== 'adopt')
+  return (
+    decision.is === 'act' && decision.actions.some((action) => action.do !== 'add-finalizer' && action.do !== 'adopt')
+  )
 }
 
 function reportTeardown(seen: DeliverySeen): StatusReport {

@@ -34,15 +34,30 @@ for (const version of VERSIONS.capi) {
         for (const object of one.before ?? []) await workload.create(kinds.config, configMap(object))
         for (const { kind, name: source, type, data } of one.sources) {
           const values = data ? { data: kind === 'Secret' ? encode(data) : data } : {}
-          const object = { apiVersion: 'v1', kind, metadata: { name: `${name}-${source}`, namespace: 'default' }, ...(type ? { type } : {}), ...values }
+          const object = {
+            apiVersion: 'v1',
+            kind,
+            metadata: { name: `${name}-${source}`, namespace: 'default' },
+            ...(type ? { type } : {}),
+            ...values,
+          }
           await api.create(kind === 'Secret' ? kinds.secret : kinds.config, object)
         }
         const refs = one.resources ?? one.sources.map(({ kind, name: source }) => ({ kind, name: source }))
         const resources = refs.map((ref) => ({ ...ref, name: `${name}-${ref.name}` }))
         const spec = { clusterSelector: { matchLabels: { want: 'yes' } }, strategy: one.strategy, resources }
-        await api.create(kinds.set, { apiVersion: `addons.cluster.x-k8s.io/${contractOf(version)}`, kind: 'ClusterResourceSet', metadata: { name, namespace: 'default' }, spec })
+        await api.create(kinds.set, {
+          apiVersion: `addons.cluster.x-k8s.io/${contractOf(version)}`,
+          kind: 'ClusterResourceSet',
+          metadata: { name, namespace: 'default' },
+          spec,
+        })
         if (one.change) {
-          await eventually(world, 'the first content is applied', async () => (await entries(world, name))[0]?.['applied'] === true)
+          await eventually(
+            world,
+            'the first content is applied',
+            async () => (await entries(world, name))[0]?.['applied'] === true,
+          )
           await api.patch(kinds.config, `${name}-${one.sources[0]!.name}`, { data: one.change })
           // An ignored change has no event to wait for.
           if (one.strategy === 'ApplyOnce') await pause(2)
@@ -58,18 +73,44 @@ for (const version of VERSIONS.capi) {
   })
 }
 
-const configMap = ({ name, data = {}, labels = {}, finalizers = [] }: NonNullable<ResourceSetCase['before']>[number]): Loose =>
+const configMap = ({
+  name,
+  data = {},
+  labels = {},
+  finalizers = [],
+}: NonNullable<ResourceSetCase['before']>[number]): Loose =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', labels, finalizers }, data }) as Loose
 
 /** A Cluster that core takes for provisioned and reaches by its kubeconfig; nobody reconciles its infrastructure. */
 async function bringUpCluster({ api, kinds, workload, version }: World): Promise<void> {
-  const infra = { apiVersion: kinds.infra.apiVersion, kind: kinds.infra.kind, metadata: { name: 'demo', namespace: 'default' }, spec: { region: 'eu-west-1', existingVpcId: 'vpc-0123456789abcdef0' } }
+  const infra = {
+    apiVersion: kinds.infra.apiVersion,
+    kind: kinds.infra.kind,
+    metadata: { name: 'demo', namespace: 'default' },
+    spec: { region: 'eu-west-1', existingVpcId: 'vpc-0123456789abcdef0' },
+  }
   await api.create(kinds.infra, infra as unknown as Loose)
   const v1beta2 = contractOf(version) === 'v1beta2'
-  const ref = v1beta2 ? { apiGroup: kinds.infra.group, kind: kinds.infra.kind, name: 'demo' } : { apiVersion: kinds.infra.apiVersion, kind: kinds.infra.kind, name: 'demo', namespace: 'default' }
+  const ref = v1beta2
+    ? { apiGroup: kinds.infra.group, kind: kinds.infra.kind, name: 'demo' }
+    : { apiVersion: kinds.infra.apiVersion, kind: kinds.infra.kind, name: 'demo', namespace: 'default' }
   const labels = { 'cluster.x-k8s.io/cluster-name': 'demo' }
-  await api.create(kinds.secret, { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'demo-kubeconfig', namespace: 'default', labels }, type: 'cluster.x-k8s.io/secret', data: { value: Buffer.from(workload.kubeconfigText).toString('base64') } } as unknown as Loose)
-  await api.create(kinds.cluster, { apiVersion: `cluster.x-k8s.io/${contractOf(version)}`, kind: 'Cluster', metadata: { name: 'demo', namespace: 'default', labels: { want: 'yes' } }, spec: { infrastructureRef: ref, controlPlaneEndpoint: { host: '127.0.0.1', port: Number(new URL(workload.url).port) } } } as unknown as Loose)
+  await api.create(kinds.secret, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'demo-kubeconfig', namespace: 'default', labels },
+    type: 'cluster.x-k8s.io/secret',
+    data: { value: Buffer.from(workload.kubeconfigText).toString('base64') },
+  } as unknown as Loose)
+  await api.create(kinds.cluster, {
+    apiVersion: `cluster.x-k8s.io/${contractOf(version)}`,
+    kind: 'Cluster',
+    metadata: { name: 'demo', namespace: 'default', labels: { want: 'yes' } },
+    spec: {
+      infrastructureRef: ref,
+      controlPlaneEndpoint: { host: '127.0.0.1', port: Number(new URL(workload.url).port) },
+    },
+  } as unknown as Loose)
   await api.patchStatus(kinds.infra, 'demo', { ready: true, initialization: { provisioned: true } })
 }
 
@@ -81,29 +122,53 @@ async function entries({ api, kinds }: World, set: string): Promise<readonly Loo
 
 /** What differs from the table, in words; empty when nothing does. */
 async function compare(world: World, workload: Api, set: string, one: ResourceSetCase): Promise<string> {
-  const content = (name: string) => (one.change && one.strategy === 'Reconcile' ? one.change : (one.sources.find((source) => source.name === name)?.data ?? {}))
-  const wanted = one.binding.map(({ name, applied, hash }) => ({ name: `${set}-${name}`, applied, hash: hash === 'none' ? '' : keyedHash(content(name)) }))
-  const found = (await entries(world, set)).map((entry) => ({ name: entry['name'], applied: entry['applied'] === true, hash: entry['hash'] ?? '' }))
-  if (JSON.stringify(found) !== JSON.stringify(wanted)) return `binding: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`
+  const content = (name: string) =>
+    one.change && one.strategy === 'Reconcile'
+      ? one.change
+      : (one.sources.find((source) => source.name === name)?.data ?? {})
+  const wanted = one.binding.map(({ name, applied, hash }) => ({
+    name: `${set}-${name}`,
+    applied,
+    hash: hash === 'none' ? '' : keyedHash(content(name)),
+  }))
+  const found = (await entries(world, set)).map((entry) => ({
+    name: entry['name'],
+    applied: entry['applied'] === true,
+    hash: entry['hash'] ?? '',
+  }))
+  if (JSON.stringify(found) !== JSON.stringify(wanted))
+    return `binding: ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`
   const live = await world.api.get(world.kinds.set, set)
   const condition = conditionOf(live, 'ResourcesApplied')
   const status = condition?.['status']
-  if (status !== one.condition?.status) return `condition: ${JSON.stringify(condition)}, not ${JSON.stringify(one.condition)}`
-  if (one.condition && contractOf(world.version) === 'v1beta2' && condition?.['reason'] !== one.condition.reason) return `reason: ${condition?.['reason']}, not ${one.condition.reason}`
+  if (status !== one.condition?.status)
+    return `condition: ${JSON.stringify(condition)}, not ${JSON.stringify(one.condition)}`
+  if (one.condition && contractOf(world.version) === 'v1beta2' && condition?.['reason'] !== one.condition.reason)
+    return `reason: ${condition?.['reason']}, not ${one.condition.reason}`
   for (const { name, gone, data, labels, finalizers } of one.after) {
     const object = await workload.find(world.kinds.config, name)
     if (gone && object) return `${name} is there`
     if (gone) continue
-    const actual = { data: object?.['data'] ?? {}, labels: object?.metadata.labels ?? {}, finalizers: object?.metadata.finalizers ?? [] }
-    const expected = { data: data ?? actual.data, labels: labels ?? actual.labels, finalizers: finalizers ?? actual.finalizers }
-    if (JSON.stringify(actual) !== JSON.stringify(expected)) return `${name}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`
+    const actual = {
+      data: object?.['data'] ?? {},
+      labels: object?.metadata.labels ?? {},
+      finalizers: object?.metadata.finalizers ?? [],
+    }
+    const expected = {
+      data: data ?? actual.data,
+      labels: labels ?? actual.labels,
+      finalizers: finalizers ?? actual.finalizers,
+    }
+    if (JSON.stringify(actual) !== JSON.stringify(expected))
+      return `${name}: ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`
   }
   return ''
 }
 
 async function cleanUp({ api, kinds }: World, workload: Api, set: string, one: ResourceSetCase): Promise<void> {
   await api.remove(kinds.set, set)
-  for (const { kind, name } of one.sources) await api.remove(kind === 'Secret' ? kinds.secret : kinds.config, `${set}-${name}`)
+  for (const { kind, name } of one.sources)
+    await api.remove(kind === 'Secret' ? kinds.secret : kinds.config, `${set}-${name}`)
   for (const name of ['a', 'b', 'c']) {
     if (!(await workload.find(kinds.config, name))) continue
     await workload.patch(kinds.config, name, { metadata: { finalizers: null } })
