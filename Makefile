@@ -31,6 +31,10 @@ check: $(STAMP) ## the fast gate: format, lint, types, unit tests, generated fil
 generate: $(STAMP) ## write CRDs, reference pages and the error index
 	@$(NPM) run --silent generate
 
+.PHONY: flux-bundle
+flux-bundle: $(STAMP) ## make the CRDs of the Flux releases that capt carries (needs Go; ARGS=2.9.5 for one)
+	@scripts/flux-bundle.sh $(ARGS)
+
 .PHONY: test
 test: build ## lint, types and every test that needs nothing but Node (terraform and kubectl are used when present)
 	@$(NPM) run --silent lint

@@ -127,7 +127,10 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep 0.$((2 + $i)
       return child
     },
     async createApply() {
-      await world.create(WorkspaceTemplate, aTemplate(module(ledgerFile, slow), {}, { name: 'ledger' }))
+      await world.create(
+        WorkspaceTemplate,
+        aTemplate(module(ledgerFile, slow), { initArgs: ['-upgrade'] }, { name: 'ledger' }),
+      )
       await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'ledger' } }, { name: KEY.name }))
     },
     reach: (moment) => waitFor(`the moment ${moment}`, () => isReached(moment)),

@@ -1,6 +1,7 @@
 // One Terraform run, started by a manager in a process of its own. Everything it needs is in the folder and on the API
-// server; nothing secret is in its arguments.
+// server; nothing secret is in its arguments. It connects by itself: a runner starts often, so it loads no more than that.
 import { runOnce } from '#engine'
+import { connect, loadKubeconfig } from '#kube'
 import { CaptError, type Log, type LogKeys, redact } from '#lib'
 import { type Command, EXIT, type Io } from './command.ts'
 
@@ -20,13 +21,14 @@ export const command: Command = {
       throw new CaptError('CAPT_USAGE', 'runner needs --folder', { hint: 'managers start it; see capt up' })
     }
     process.umask(0o077)
-    const connected = await io.connect(typeof kubeconfig === 'string' ? { kubeconfig } : {})
+    const { clock, env, signal: stop } = io
+    const access = await loadKubeconfig({ ...(typeof kubeconfig === 'string' ? { path: kubeconfig } : {}), env, clock })
+    const { objects, close } = connect(access, { clock, fieldManager: 'capt' })
     try {
-      const { objects } = connected
-      const end = await runOnce(folder, { objects, clock: io.clock, log: logTo(io), env: io.env, stop: io.signal })
+      const end = await runOnce(folder, { objects, clock, log: logTo(io), env, stop })
       return end === 'unsaved' ? EXIT.failed : EXIT.fine
     } finally {
-      await connected.close()
+      await close()
     }
   },
 }

@@ -6,7 +6,7 @@ import type { Objects } from '#kube'
 import { type Clock, type Log, messageOf } from '#lib'
 import type { Tool } from '../find-terraform.ts'
 import type { StartRequest } from '../port.ts'
-import type { Run } from '../record/record.ts'
+import type { Versioned } from '../record/record-store.ts'
 import { type RunRequest, writeFact } from '../runner/folder.ts'
 
 export interface LocalEngineOptions {
@@ -30,7 +30,13 @@ export interface LocalEngineOptions {
 
 const GRACE_SECONDS = 120
 
-export function launchRunner(request: StartRequest, run: Run, tool: Tool, options: LocalEngineOptions): ChildProcess {
+export function launchRunner(
+  request: StartRequest,
+  seen: Versioned,
+  tool: Tool,
+  options: LocalEngineOptions,
+): ChildProcess {
+  const run = seen.record.run!
   const { owner, verb, workspace, credentials, timeoutSeconds } = request
   const { workDir, kubeconfigForRunner, graceSeconds = GRACE_SECONDS, providerMirror, log } = options
   const asked: RunRequest = {
@@ -40,6 +46,7 @@ export function launchRunner(request: StartRequest, run: Run, tool: Tool, option
     ...(workspace ? { workspace } : {}),
     ...(credentials ? { credentials } : {}),
     tool,
+    seen,
     timeoutSeconds,
     graceSeconds,
     shared: workDir,

@@ -97,18 +97,19 @@ class LocalEngine implements Engine {
     this.#known.set(id, written.record)
     const leave = this.#slots.enter(owner.namespace, () => {
       this.#queued.delete(id)
-      this.#launch(request, run)
+      this.#launch(request, written)
     })
     if (leave) this.#queued.set(id, { runId: run.id, leave })
     this.#tell(owner)
   }
 
-  #launch(request: StartRequest, run: Run): void {
+  #launch(request: StartRequest, written: Versioned): void {
+    const run = written.record.run!
     const { owner, workspace } = request
     const { log } = this.#options
     const key = { namespace: owner.namespace, name: owner.name }
     try {
-      const child = launchRunner(request, run, this.#tool, this.#options)
+      const child = launchRunner(request, written, this.#tool, this.#options)
       log.info('Starting run', {
         WorkspaceTemplateApply: idOf(owner),
         run: run.id,

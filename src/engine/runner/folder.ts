@@ -7,6 +7,7 @@ import { suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { ProcessIdentity } from '../processes.ts'
 import type { RunRecord, Verb } from '../record/record.ts'
+import type { Versioned } from '../record/record-store.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 
 export interface RunRequest {
@@ -18,6 +19,8 @@ export interface RunRequest {
   /** The apply's own credentials, which may have been corrected since the inputs were frozen. */
   readonly credentials?: ObjectKey
   readonly tool: Tool
+  /** The record as it was written for this run. */
+  readonly seen?: Versioned
   readonly timeoutSeconds: number
   /** How long Terraform may take to stop when it is asked to. */
   readonly graceSeconds: number

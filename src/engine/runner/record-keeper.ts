@@ -29,8 +29,9 @@ export class RecordKeeper {
     folder: Folder,
     me: ProcessIdentity,
   ): Promise<RecordKeeper | undefined> {
-    for (;;) {
-      const seen = await readRecord(objects, request.owner)
+    // What the manager just wrote is most likely still what is there.
+    for (let known = request.seen; ; known = undefined) {
+      const seen = known ?? (await readRecord(objects, request.owner))
       const run = seen?.record.run
       if (!seen || !isOpen(run) || run.id !== request.runId) return undefined
       const isMine = run.runner?.pid === me.pid && run.runner.start === me.start
