@@ -15,7 +15,13 @@ import {
 } from '#core'
 import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText } from '#kube'
 import { type Clock, systemClock } from '#lib'
-import { createSimulation, type RealmAccess, type RealmConnection, type Simulation } from '#simulation'
+import {
+  createSimulation,
+  type RealmAccess,
+  type RealmConnection,
+  type Simulation,
+  simulatedInstances,
+} from '#simulation'
 import { CONTROLLER_GROUPS, type Manager, startManager } from './app-manager.ts'
 import type { Sink } from './cli/command.ts'
 
@@ -71,6 +77,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     const manager = await startManager({
       access: await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock }),
       controllers: CONTROLLER_GROUPS,
+      instances: simulatedInstances,
       workDir: join(options.dataDir, 'runs'),
       engine: options.engine,
       ...(options.simulateWithoutTerraform ? { simulateWithoutTerraform: true } : {}),

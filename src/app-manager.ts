@@ -3,7 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, defaultPipeline } from '#addons'
+import {
+  addonDeliveryController,
+  addonPipelineController,
+  DELIVERY_CONTROLLER,
+  defaultPipeline,
+  type Instances,
+} from '#addons'
 import {
   AddonPipeline,
   type AnyObject,
@@ -84,6 +90,8 @@ export interface ManagerOptions {
   /** Watch the Secrets of clusters: for the embedded home, and for one namespace whose role allows it. */
   readonly watchSecrets?: boolean
   readonly access?: ServerAccess
+  /** Finds machines that a dead Karpenter left behind; without it they cannot be listed. */
+  readonly instances?: (objects: Objects) => Instances
 }
 
 export interface ManagerParts {
@@ -222,15 +230,16 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       }
       if (wanted('addons')) {
         const homes = { clusterApi: versions.cluster, homeNamespace: namespace ?? homeNamespace() }
-        found.push(
-          addonPipelineController(homes),
-          addonDeliveryController({
-            ...homes,
-            workloads,
-            resourceSets: versions.resourceSets,
-            wake: (key) => wakeDelivery(key),
-          }),
-        )
+        const deliveries = addonDeliveryController({
+          ...homes,
+          workloads,
+          resourceSets: versions.resourceSets,
+          fetchText,
+          wake: (key) => wakeDelivery(key),
+          ...(options.instances ? { instances: options.instances(objects) } : {}),
+        })
+        undo.push(() => deliveries.stop())
+        found.push(addonPipelineController(homes), deliveries)
       }
       return found
     }
@@ -353,4 +362,18 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+const MAX_INSTALL_BYTES = 4 << 20
+
+/** An install file that a pipeline names by address and checksum. */
+async function fetchText(url: string): Promise<string> {
+  const refuse = (message: string) =>
+    new CaptError('CAPT_FLUX_MANIFEST', `${url}: ${message}`, { hint: 'check the address in the pipeline' })
+  if (!url.startsWith('https://')) throw refuse('only https addresses are fetched')
+  const answer = await fetch(url, { signal: AbortSignal.timeout(30_000), redirect: 'follow' })
+  if (!answer.ok) throw refuse(`answered ${answer.status}`)
+  const text = await answer.text()
+  if (text.length > MAX_INSTALL_BYTES) throw refuse('is larger than 4 MiB')
+  return text
 }

@@ -261,4 +261,38 @@ describe('a wish that is taken back', () => {
     await world.until('it is gone', () => world.delivery('demo')?.metadata.uid !== uid)
     assert.ok(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' }))
   })
+
+  it('does not tear Karpenter away from nodes that do not go: it waits and says what is stuck', async () => {
+    world = await addonsWorld()
+    const workload = await upWithNodes(1)
+    await world.stopActors('demo')
+    const body = { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } }
+    await world.home.others.patch(Cluster, key, { type: 'merge', body })
+    await world.until(
+      'it is stuck',
+      () => world.delivery('demo')?.status?.conditions?.some(({ reason }) => reason === 'RemovalStuck'),
+      2000,
+    )
+    assert.equal(workload.storage.list(HelmRelease).length, 1)
+    assert.equal(workload.storage.list(NodeClaim).length, 1)
+  })
+
+  it('leaves in the workload what is to be kept, and lets go of it', async () => {
+    const shipped = defaultPipeline(HOME)
+    const stages = shipped.spec.stages.map((stage) => ({
+      ...stage,
+      uninstall: { policy: 'Keep' as const, timeout: '10m' },
+    }))
+    world = await addonsWorld({ pipeline: { ...shipped, spec: { ...shipped.spec, stages } } })
+    const workload = await upWithNodes(1)
+    const body = { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } }
+    await world.home.others.patch(Cluster, key, { type: 'merge', body })
+    await world.until('it is let go', () => world.stage('demo', 'karpenter')?.state === 'NotWanted')
+    assert.equal(workload.storage.list(HelmRelease).length, 1)
+    const sets = world.home.storage.list(clusterResourceSetKind('v1beta2')).map((set) => set.metadata.name)
+    assert.deepEqual(
+      sets.filter((name) => !name.startsWith('fluxcd-')),
+      [],
+    )
+  })
 })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   type AnyObject,
+  CustomResourceDefinitionKind,
   conditionOf,
   type KindRef,
   NamespaceKind,
@@ -54,19 +55,49 @@ export interface EngineWorld {
 
 const RUNNER = [process.execPath, join(import.meta.dirname, 'engine-runner.ts')]
 
+/** Where the tests find their API server: the embedded one, unless a real one is offered. */
+async function openServer(folder: string, requests: EngineWorld['requests']) {
+  const crds = [WorkspaceTemplate, WorkspaceTemplateApply].map((kind) => toCustomResourceDefinition(kind))
+  const real = process.env['CAPT_REAL_KUBECONFIG']
+  if (real !== undefined) {
+    const { objects, close } = connect(await loadKubeconfig({ path: real }))
+    for (const crd of crds) await objects.apply(CustomResourceDefinitionKind, crd as unknown as AnyObject)
+    await untilServed(objects)
+    return { kubeconfig: real, restart: () => assert.fail('a real server is not restarted'), close }
+  }
+  const start = (port: number) =>
+    startApiServer({ dataDir: join(folder, 'home'), port, crds, onRequest: (request) => requests.push(request) })
+  let server = await start(0)
+  const kubeconfig = join(folder, 'kubeconfig')
+  writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
+  return {
+    kubeconfig,
+    async restart(awayMs: number) {
+      const port = Number(new URL(server.url).port)
+      await server.close()
+      await new Promise((resolve) => setTimeout(resolve, awayMs))
+      server = await start(port)
+    },
+    close: () => server.close(),
+  }
+}
+
+async function untilServed(objects: Connection['objects']): Promise<void> {
+  for (let i = 0; i < 100; i++) {
+    try {
+      await objects.get(WorkspaceTemplateApply, { namespace: 'default', name: 'nobody' })
+      return
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+}
+
 export async function engineWorld(): Promise<EngineWorld> {
   const folder = mkdtempSync(join(tmpdir(), 'capt-engine-'))
   const requests: EngineWorld['requests'] = []
-  const startServer = (port: number) =>
-    startApiServer({
-      dataDir: join(folder, 'home'),
-      port,
-      crds: [WorkspaceTemplate, WorkspaceTemplateApply].map((kind) => toCustomResourceDefinition(kind)),
-      onRequest: (request) => requests.push(request),
-    })
-  let server = await startServer(0)
-  const kubeconfig = join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
+  const server = await openServer(folder, requests)
+  const { kubeconfig } = server
   const access = await loadKubeconfig({ path: kubeconfig })
   const connection = connect(access)
   const { objects } = connection
@@ -152,12 +183,7 @@ export async function engineWorld(): Promise<EngineWorld> {
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     },
-    async restartServer(awayMs) {
-      const port = Number(new URL(server.url).port)
-      await server.close()
-      await new Promise((resolve) => setTimeout(resolve, awayMs))
-      server = await startServer(port)
-    },
+    restartServer: (awayMs) => server.restart(awayMs),
     async close() {
       for (const step of undo.reverse()) await step()
       await connection.close()

@@ -6,7 +6,8 @@ import { parseKindRef } from './kind-ref.ts'
 import type { Manifest } from './manifests.ts'
 
 /** Written by tools for their own bookkeeping; carrying them over would freeze a stale copy. */
-const NEVER = new Set(['kubectl.kubernetes.io/last-applied-configuration', 'deployment.kubernetes.io/revision'])
+const NEVER =
+  /^(kubectl\.kubernetes\.io\/last-applied-configuration|deployment\.kubernetes\.io\/revision|reconcile\.fluxcd\.io\/.*)$/
 
 export async function carryOver(objects: Objects, manifests: readonly Manifest[]): Promise<readonly Manifest[]> {
   return await Promise.all(manifests.map(async (manifest) => carryInto(manifest, await read(objects, manifest))))
@@ -35,7 +36,7 @@ export function carryInto(manifest: Manifest, live: UnknownObject | undefined): 
   const allFinalizers = [...new Set([...(finalizers ?? []), ...(live.metadata.finalizers ?? [])])].sort()
   const allLabels = { ...live.metadata.labels, ...labels }
   const allAnnotations = {
-    ...Object.fromEntries(Object.entries(live.metadata.annotations ?? {}).filter(([key]) => !NEVER.has(key))),
+    ...Object.fromEntries(Object.entries(live.metadata.annotations ?? {}).filter(([key]) => !NEVER.test(key))),
     ...annotations,
   }
   return {

@@ -13,12 +13,15 @@ export interface NodePoolInput {
   readonly spec: NonNullable<AddonStage['nodePool']>
   readonly clusterName: string
   readonly role: string | undefined
+  /** Tag on subnets and security groups, when the control plane was made with another one. */
+  readonly discoveryTag: string | undefined
 }
 
-export function renderNodePool({ spec, clusterName, role }: NodePoolInput): readonly Manifest[] {
+export function renderNodePool({ spec, clusterName, role, discoveryTag }: NodePoolInput): readonly Manifest[] {
   const wanted = {
     name: spec.name,
     clusterName,
+    discoveryTag,
     role: spec.role ?? role,
     amiAlias: spec.amiAlias,
     zones: spec.zones,

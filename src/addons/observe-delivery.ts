@@ -167,7 +167,7 @@ function abandoned(stages: readonly StageSeen[]): ReadonlySet<string> {
   const left = stages.filter(
     (one) => !one.isWanted && (one.hasSets || one.before?.state === 'Removing' || one.before?.startedAt !== undefined),
   )
-  return new Set(left.filter((one) => one.stage.uninstall.policy === 'Delete').map((one) => one.stage.name))
+  return new Set(left.map((one) => one.stage.name))
 }
 
 /** Two pipelines that bring the same stage would overwrite each other for ever. */

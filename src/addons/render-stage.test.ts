@@ -114,6 +114,18 @@ describe('the Flux bundle', () => {
     assert.match(parts[0]!.carriers[0]!.name, /^fluxcd-install-2\.9\.5-[a-z]{8}$/)
   })
 
+  it('may be an install file of the project, whose objects are marked as ours', () => {
+    const flux = {
+      networkPolicy: true,
+      existing: 'Adopt',
+      manifest: { url: 'https://example.invalid/install.yaml', sha256: 'a'.repeat(64) },
+    } as const
+    const installFile =
+      'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: helm-controller\n  namespace: flux-system\n  labels: { app: x }\n'
+    const parts = partsOf({ stage: { ...stages['flux']!, flux }, installFile })
+    assert.deepEqual(find(parts, 'Deployment')?.metadata['labels'], { app: 'x', 'capt.appthrust.com/managed': 'true' })
+  })
+
   it('adds a probe and the readiness Job as parts that follow', async () => {
     const flux = {
       networkPolicy: true,

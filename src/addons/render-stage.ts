@@ -10,7 +10,7 @@ import { parsePath } from './health-path.ts'
 import { karpenterChecks, renderKarpenter } from './karpenter-stage.ts'
 import { lintManifests } from './lint.ts'
 import { type Manifest, parseManifests } from './manifests.ts'
-import { FLUX_NAMESPACE, fluxCarrierName, setName } from './names.ts'
+import { FLUX_NAMESPACE, fluxCarrierName, MANAGED_LABEL, setName } from './names.ts'
 import { nodePoolChecks, renderNodePool } from './node-pool-stage.ts'
 import { type Part, renderPart, toCarriers } from './render-part.ts'
 import type { Variables } from './variables.ts'
@@ -81,7 +81,7 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
   const key = isPlain ? '' : hashOf({ ...options, manifest: spec.manifest })
   const bundle = remember(`${version} ${key}`, () => {
     const manifests = input.installFile
-      ? parseManifests(input.installFile, spec.manifest?.url ?? 'install file')
+      ? parseManifests(input.installFile, spec.manifest?.url ?? 'install file').map(markAsOurs)
       : renderFlux(version, input.definitions, options)
     const shared = (index: number) => fluxCarrierName(version, key, index)
     return { manifests, carriers: toCarriers(input.stage.name, '', input.cluster, manifests, { shared }) }
@@ -104,6 +104,12 @@ function renderFluxStage(input: StageInput, spec: NonNullable<AddonStage['flux']
       ]
     : []
   return ready(version, [install, ...job, ...probe])
+}
+
+/** What capt brought must be known again, or it would be taken for somebody else's at the next look. */
+function markAsOurs(manifest: Manifest): Manifest {
+  const labels = { ...(manifest.metadata['labels'] as Record<string, string> | undefined), [MANAGED_LABEL]: 'true' }
+  return { ...manifest, metadata: { ...manifest.metadata, labels } }
 }
 
 type Bundle = Pick<Part, 'manifests' | 'carriers'>
@@ -185,6 +191,7 @@ function renderNodePoolStage(input: StageInput, spec: NonNullable<AddonStage['no
     spec: { ...spec, ...free.value },
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
     role,
+    discoveryTag: textOf(input.variables, 'KARPENTER_DISCOVERY_TAG_KEY'),
   })
   return ready(undefined, [renderPart(input, '', manifests, [...nodePoolChecks(spec), ...input.stage.checks])])
 }

@@ -19,7 +19,7 @@ export function planRemoval(
   going: ReadonlySet<string>,
   options: RemovalOptions,
 ): readonly Step[] {
-  const stages = orderRemoval(all).filter((stage) => going.has(stage.name) && stage.uninstall.policy === 'Delete')
+  const stages = orderRemoval(all).filter((stage) => going.has(stage.name))
   const steps = stages.flatMap((stage) => stepsOf(stage, options))
   if (options.cause === 'wish') return steps
   // The cluster goes: its load balancers hold addresses in the VPC. They leave while nodes can still be told.
@@ -50,6 +50,9 @@ function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs }: RemovalOptions): 
     step('node-claims', { ...pool, timeoutMs: nodesTimeoutMs }),
     step('node-classes', pool),
   ]
+  // What is to be kept is only let go of: the sets and the gate go, the workload cluster is not touched.
+  const isKept = stage.uninstall.policy === 'Keep'
+  if (isKept) return cause === 'cluster' ? [] : [step('sets'), step('gate')]
   const work = stage.nodePool
     ? nodes
     : stage.karpenter

@@ -182,7 +182,19 @@ async function isAlive(objects: Objects, key: Key): Promise<boolean> {
   return (status?.availableReplicas ?? 0) > 0
 }
 
-const isFluxAlive = (objects: Objects) => isAlive(objects, { namespace: FLUX_NAMESPACE, name: 'helm-controller' })
+/** Wherever it lives: a Flux that was adopted may be elsewhere. */
+async function isFluxAlive(objects: Objects): Promise<boolean> {
+  if (await isAlive(objects, { namespace: FLUX_NAMESPACE, name: 'helm-controller' })) return true
+  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
+    labelSelector: 'app.kubernetes.io/part-of=flux',
+  }))
+    if (
+      one.metadata.name === 'helm-controller' &&
+      (await isAlive(objects, { namespace: one.metadata.namespace!, name: one.metadata.name }))
+    )
+      return true
+  return false
+}
 
 async function things(
   objects: Objects,

@@ -2,7 +2,7 @@
 // record of what was left, and the teardown as a whole always ends.
 import type { TeardownStatus, TeardownStep } from '#api'
 import { toTimestamp } from '#lib'
-import { act, type Decision, done, waiting } from '#runtime'
+import { act, type Decision, done, stalled, waiting } from '#runtime'
 import type { StepSight, TeardownAction, TeardownSeen, Thing } from './teardown-seen.ts'
 
 /** How long a silent workload API is waited for before the sweep by tag takes the place of the steps. */
@@ -78,13 +78,23 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
     const foreground = step.type === 'node-pools' ? { foreground: true } : {}
     return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
   }
-  if (sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS) return judgeDead(seen, sight, message, nowMs)
+  if (seen.cause === 'wish' && waitedMs >= timeoutMs) return stuck(seen, sight, message)
+  const isDead = sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS
+  if (isDead && seen.cause === 'cluster') return judgeDead(seen, sight, message, nowMs)
   if (waitedMs >= timeoutMs) {
     const text = `${message} after ${Math.round(timeoutMs / 1000)}s`
     return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
   }
   const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : timeoutMs
   return running(seen, waiting('TearingDown', message, Math.min(3, Math.max(0.1, (limit - waitedMs) / 1000))), message)
+}
+
+/** The cluster stays: there is no need to end, and giving up would leave machines without a controller. */
+function stuck(seen: TeardownSeen, { isControllerAlive }: StepSight, message: string): TeardownJudgement {
+  const why = isControllerAlive === false ? '; the controller that must finish it does not run' : ''
+  const hint =
+    'Look at the objects named: finalizers, pods that may not be disrupted, budgets; or ask for the stage again'
+  return running(seen, stalled('RemovalStuck', `${message}${why}`, hint, 60), `${message}${why}`)
 }
 
 const isAboutNodes = ({ type }: { readonly type: string }) => type.startsWith('node-')

@@ -11,6 +11,7 @@ import {
   type Manifest,
   readManifests,
   toCaptError,
+  upgradeManifests,
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, messageOf, parseDuration, sleep } from '#lib'
@@ -89,9 +90,10 @@ async function readAll(files: readonly string[], io: Io): Promise<Manifest[]> {
     throw new CaptError('CAPT_INVALID', `There is no manifest in ${files.join(', ')}`, {
       hint: 'a manifest has apiVersion, kind and metadata.name',
     })
-  const faults = checkManifests(manifests)
-  const [first, ...more] = faults
-  if (!first) return manifests
+  const upgraded = upgradeManifests(manifests)
+  for (const note of upgraded.notes) io.stderr.write(`note: ${note}\n`)
+  const [first, ...more] = checkManifests(upgraded.manifests)
+  if (!first) return [...upgraded.manifests]
   for (const fault of more.slice(0, 20))
     io.stderr.write(
       `also: ${fault.subject}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}\n  at   ${fault.at}\n`,

@@ -32,14 +32,14 @@ output "secret" {
 }
 `
 const WAIT_MS = 30_000
+let serial = 0
 
 export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
   describe(`${name} keeps the engine's promises`, () => {
-    let serial = 0
     const world = async (work: (world: EngineUnderTest, owner: Owner) => Promise<void>) => {
       const opened = await open()
       try {
-        const apply = anApply({}, { name: `case-${++serial}` })
+        const apply = anApply({}, { name: `case-${process.pid}-${++serial}` })
         const { metadata, apiVersion, kind } = await opened.objects.create(WorkspaceTemplateApply, apply)
         await work(opened, { namespace: 'default', name: metadata.name, uid: metadata.uid ?? '', apiVersion, kind })
       } finally {
@@ -112,7 +112,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         await end(engine, owner)
         await engine.start(requestFor(owner, MODULE, 3))
         const { record } = await end(engine, owner)
-        assert.deepEqual(record?.run?.plan, { add: 1, change: 0, destroy: 0, replace: 0 })
+        assert.deepEqual(record?.run?.plan, { add: 1, change: 0, destroy: 0, replace: 0 }, JSON.stringify(record))
         assert.equal(record?.state?.resources, 3)
       }))
 
@@ -138,7 +138,9 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         assert.partialDeepStrictEqual(record, { run: { verb: 'destroy', phase: 'Succeeded' }, state: { resources: 0 } })
         await engine.forget(owner, { keepState: false, stillUsed: new Set() })
         const left: string[] = []
-        for await (const { metadata } of objects.list(SecretKind, { namespace: 'default' })) left.push(metadata.name)
+        for await (const { metadata } of objects.list(SecretKind, { namespace: 'default' })) {
+          if (metadata.name.includes(owner.name)) left.push(metadata.name)
+        }
         assert.deepEqual(left, [`${owner.name}-out`], 'only the connection Secret is left: it belongs to the apply')
         assert.equal((await engine.observe(owner)).record, undefined)
       }))

@@ -82,7 +82,9 @@ function readDiagnostic(fields: Fields): Message {
 
 /** What the stream of one run has said so far. Grows with the number of resources, not of lines. */
 export class Progress {
+  /** What is planned for each address, and how many of each: counting again at every line would cost more than the run. */
   readonly #planned = new Map<string, string>()
+  readonly #actions = new Map<string, number>()
   readonly #inFlight = new Map<string, string>()
   /** What was done to each address last. */
   readonly #finished = new Map<string, string>()
@@ -93,7 +95,7 @@ export class Progress {
   add(message: Message): void {
     switch (message.is) {
       case 'planned':
-        if (message.action !== 'noop' && message.action !== 'read') this.#planned.set(message.address, message.action)
+        this.#plan(message.address, message.action)
         return
       case 'started':
         this.#address = message.address
@@ -114,8 +116,16 @@ export class Progress {
     }
   }
 
+  #plan(address: string, action: string): void {
+    const before = this.#planned.get(address)
+    if (action === 'noop' || action === 'read' || action === before) return
+    if (before !== undefined) this.#actions.set(before, (this.#actions.get(before) ?? 0) - 1)
+    this.#planned.set(address, action)
+    this.#actions.set(action, (this.#actions.get(action) ?? 0) + 1)
+  }
+
   get counts(): PlanCounts {
-    const of = (action: string) => [...this.#planned.values()].filter((one) => one === action).length
+    const of = (action: string) => this.#actions.get(action) ?? 0
     return { add: of('create'), change: of('update'), destroy: of('delete'), replace: of('replace') }
   }
 

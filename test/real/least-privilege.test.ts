@@ -105,7 +105,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'patch clusterresourcesets.addons.cluster.x-k8s.io': 'only when a new version needs other carriers',
   'delete addondeliveries.infrastructure.cluster.x-k8s.io': 'only when a cluster is no longer selected',
   'get workspacetemplateapplies.infrastructure.cluster.x-k8s.io': 'only when a pipeline takes variables from one',
-  'get configmaps.': 'read when a template or a pipeline names one',
 }
 
 for (const { what, manifests, managers, home } of INSTALLS) {
@@ -159,6 +158,16 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     const holds = async (kind: KindRef, type: string) => isTrue(await api.find(kind, 'demo', home), type)
 
     it('a cluster comes up, is upgraded and goes away', async () => {
+      // What the older project left: a Secret of another type, which cannot be changed and is made anew.
+      management.kubectl([
+        'create',
+        'secret',
+        'generic',
+        'demo-user-kubeconfig',
+        '-n',
+        home,
+        '--from-literal=value=old',
+      ])
       management.kubectl(['apply', '-n', home, '-f', '-'], EXAMPLE)
       await seen('the control plane is available', () => holds(CAPTControlPlane, 'Available'))
       await seen('the add-ons are ready', () => holds(AddonDelivery, 'Ready'), 180)
@@ -208,15 +217,13 @@ for (const { what, manifests, managers, home } of INSTALLS) {
       }
     })
 
-    it('nothing is granted that was not used', (t) => {
+    it('nothing is granted that was not used', () => {
       for (const { namespace, account } of managers) {
         const used = new Set(requestsOf(management, namespace, account).flatMap(({ counts }) => counts))
         const granted = grantsTo(manifests, account)
         assert.ok(granted.length > 10)
         const unused = granted.filter((grant) => !used.has(grant) && !(grant in EXCEPTIONS))
         assert.deepEqual(unused, [], account)
-        for (const grant of granted)
-          if (grant in EXCEPTIONS && used.has(grant)) t.diagnostic(`used after all: ${grant}`)
         prove('least privilege', CAPI, `${what}: ${account}`, `${used.size} of ${granted.length} grants used, 0 denied`)
       }
     })

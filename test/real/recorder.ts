@@ -18,7 +18,7 @@ export interface Recorder {
   readonly moments: readonly Moment[]
   /** Index of the first moment like this; throws when it never came. */
   when(what: string, fact: string | RegExp): number
-  /** Conditions that came back to a status they had left since `from`, as `what type: True, False, True`. */
+  /** Conditions that became true more than once since `from`, as `what type: True, False, True`. */
   flaps(from?: number): readonly string[]
   stop(): Promise<void>
 }
@@ -81,7 +81,7 @@ export async function record(kube: Kube, kinds: readonly KindRef[]): Promise<Rec
         series.set(name, [...(series.get(name) ?? []), status])
       }
       return [...series]
-        .filter(([, statuses]) => new Set(statuses).size < statuses.length)
+        .filter(([, statuses]) => statuses.filter((status) => status === 'True').length > 1)
         .map(([name, statuses]) => `${name}: ${statuses.join(', ')}`)
     },
     stop: () => connection.close(),

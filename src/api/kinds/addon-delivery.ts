@@ -135,23 +135,26 @@ export const AddonDelivery = defineKind({
         },
       ),
     },
-    { required: ['clusterName', 'pipelineRef'] },
+    { required: ['clusterName', 'pipelineRef'], about: 'What is wanted.' },
   ),
-  status: s.object({
-    handledRetry: s.string({ about: 'The last request for a retry that was answered.' }),
-    kubernetesVersion: s.string({ about: 'Kubernetes version that the versions were chosen for.' }),
-    stages: s.list(stageStatus, { about: 'One entry per stage, in order.', listType: 'map', mapKeys: ['name'] }),
-    teardown: s.object(
-      {
-        startedAt: s.time({ about: 'When the teardown began.' }),
-        unreachableSince: s.time({ about: 'Since when the workload API has not answered.' }),
-        steps: s.list(teardownStep, { about: 'What has been done, in order.', listType: 'map', mapKeys: ['name'] }),
-        leftovers: s.list(s.string(), { about: 'What was found and could not be removed.' }),
-      },
-      { about: 'Taking the add-ons away before the control plane goes.' },
-    ),
-    conditions,
-  }),
+  status: s.object(
+    {
+      handledRetry: s.string({ about: 'The last request for a retry that was answered.' }),
+      kubernetesVersion: s.string({ about: 'Kubernetes version that the versions were chosen for.' }),
+      stages: s.list(stageStatus, { about: 'One entry per stage, in order.', listType: 'map', mapKeys: ['name'] }),
+      teardown: s.object(
+        {
+          startedAt: s.time({ about: 'When the teardown began.' }),
+          unreachableSince: s.time({ about: 'Since when the workload API has not answered.' }),
+          steps: s.list(teardownStep, { about: 'What has been done, in order.', listType: 'map', mapKeys: ['name'] }),
+          leftovers: s.list(s.string(), { about: 'What was found and could not be removed.' }),
+        },
+        { about: 'Taking the add-ons away before the control plane goes.' },
+      ),
+      conditions,
+    },
+    { about: 'What was delivered, what was seen.' },
+  ),
   columns: [
     { name: 'Cluster', path: '.spec.clusterName' },
     { name: 'Pipeline', path: '.spec.pipelineRef.name' },

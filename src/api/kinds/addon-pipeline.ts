@@ -88,6 +88,7 @@ export const AddonPipeline = defineKind({
     },
     {
       required: ['clusterSelector', 'stages'],
+      about: 'What is wanted.',
       rules: [
         {
           rule: 'self.stages.all(x, x.needs.all(n, self.stages.exists(y, y.name == n)))',
@@ -96,11 +97,14 @@ export const AddonPipeline = defineKind({
       ],
     },
   ),
-  status: s.object({
-    clusters: s.integer({ minimum: 0, about: 'Clusters selected now.' }),
-    ready: s.integer({ minimum: 0, about: 'Deliveries that are Ready.' }),
-    conditions,
-  }),
+  status: s.object(
+    {
+      clusters: s.integer({ minimum: 0, about: 'Clusters selected now.' }),
+      ready: s.integer({ minimum: 0, about: 'Deliveries that are Ready.' }),
+      conditions,
+    },
+    { about: 'What was found.' },
+  ),
   columns: [
     { name: 'Clusters', path: '.status.clusters', type: 'integer' },
     { name: 'Delivered', path: '.status.ready', type: 'integer' },

@@ -28,7 +28,7 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   trace.layout = await layOutInputs(session, inputs)
   session.learnSecrets(trace.layout.secrets)
   const { layout, terraform, credentials } = trace
-  state.moveTo(layout.root)
+  await state.moveTo(layout.root)
   await restoreLockFile(objects, request, keeper.record, folder, layout)
 
   await terraform.init(layout, inputs.bundle !== undefined)

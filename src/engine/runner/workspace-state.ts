@@ -67,8 +67,10 @@ export class WorkspaceState {
   }
 
   /** Follows Terraform to another folder: a module that was fetched or unpacked has its own. */
-  moveTo(root: string): void {
+  async moveTo(root: string): Promise<void> {
     this.#keeper.stop()
+    // One hand at a time: a save that is still on its way must not come after a newer one.
+    await this.#keeper.flush()
     this.#place(root, stateInFolder(this.#world.folder))
   }
 
