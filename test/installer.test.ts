@@ -301,13 +301,14 @@ describe('the version', () => {
 })
 
 describe('make build-installer', () => {
-  const dist = mkdtempSync(join(tmpdir(), 'capt-installer-'))
+  let dist: string
   const run = (version: string) =>
     spawnSync(process.execPath, [join(root, 'scripts/installer.ts')], {
       encoding: 'utf8',
       env: { ...process.env, VERSION: version, DIST: dist, IMAGE: '' },
     })
   before(() => {
+    dist = mkdtempSync(join(tmpdir(), 'capt-installer-'))
     for (const version of ['9.9.8', VERSION]) assert.equal(run(version).status, 0)
   })
   after(() => rmSync(dist, { recursive: true, force: true }))

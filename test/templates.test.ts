@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { after, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { ALL_KINDS, checkObject, type JsonSchema, type UnknownObject } from '#api'
 import { isPlainObject, type JsonObject } from '#lib'
@@ -211,7 +211,10 @@ const isHere = (t: TestContext): boolean => {
 }
 
 describe('to terraform, the templates', () => {
-  const temporary = mkdtempSync(join(tmpdir(), 'capt-templates-'))
+  let temporary: string
+  before(() => {
+    temporary = mkdtempSync(join(tmpdir(), 'capt-templates-'))
+  })
   after(() => rmSync(temporary, { recursive: true, force: true }))
 
   function terraform(cwd: string, ...args: readonly string[]) {

@@ -76,6 +76,12 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       }
     }
 
+    const succeed = async (engine: Engine, owner: Owner): Promise<WorkspaceView> => {
+      const view = await end(engine, owner)
+      assert.deepEqual([view.activity, view.record?.run?.phase], ['idle', 'Succeeded'], JSON.stringify(view.record))
+      return view
+    }
+
     it('knows nothing about what was never started', () =>
       world(async ({ engine }, owner) => {
         assert.deepEqual(await engine.observe(owner), { record: undefined, activity: 'idle', cancelling: false })
@@ -109,9 +115,9 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     it('changes only what changed', () =>
       world(async ({ engine }, owner) => {
         await engine.start(requestFor(owner))
-        await end(engine, owner)
+        await succeed(engine, owner)
         await engine.start(requestFor(owner, MODULE, 3))
-        const { record } = await end(engine, owner)
+        const { record } = await succeed(engine, owner)
         assert.deepEqual(record?.run?.plan, { add: 1, change: 0, destroy: 0, replace: 0 }, JSON.stringify(record))
         assert.equal(record?.state?.resources, 3)
       }))
@@ -132,9 +138,9 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
     it('destroys without being told what, and forgets everything', () =>
       world(async ({ engine, objects }, owner) => {
         await engine.start(requestFor(owner))
-        await end(engine, owner)
+        await succeed(engine, owner)
         await engine.start({ owner, verb: 'destroy', hash: 'x', timeoutSeconds: 60 })
-        const { record } = await end(engine, owner)
+        const { record } = await succeed(engine, owner)
         assert.partialDeepStrictEqual(record, { run: { verb: 'destroy', phase: 'Succeeded' }, state: { resources: 0 } })
         await engine.forget(owner, { keepState: false, stillUsed: new Set() })
         const left: string[] = []

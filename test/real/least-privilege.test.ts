@@ -109,7 +109,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 
 for (const { what, manifests, managers, home } of INSTALLS) {
   describe(`with the rights of ${what}`, () => {
-    const folder = mkdtempSync(join(tmpdir(), 'capt-real-rights-'))
+    let folder: string
     let management: Kube
     let workload: Kube
     let capi: Capi
@@ -120,6 +120,7 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     const cluster = { namespace: home, name: 'demo' }
 
     before(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'capt-real-rights-'))
       management = await startKube({ name: 'rights', audit: true })
       workload = await startKube({ name: 'rights-workload' })
       api = openApi(management)
@@ -144,7 +145,7 @@ for (const { what, manifests, managers, home } of INSTALLS) {
       await capi?.stop()
       await workload?.stop()
       await management?.stop()
-      rmSync(folder, { recursive: true, force: true })
+      if (folder) rmSync(folder, { recursive: true, force: true })
     })
 
     const seen = async (what: string, check: () => Promise<boolean>, seconds?: number): Promise<void> => {

@@ -3,8 +3,8 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ALL_KINDS, type ClusterApiVersion, type Key, toCustomResourceDefinition } from '#api'
-import { connect, createEvents } from '#kube'
+import { ALL_KINDS, type ClusterApiVersion, type Key, PodKind, toCustomResourceDefinition } from '#api'
+import { type Connection, connect, createEvents } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type Actors, simulatedLedger, startActors } from '#simulation'
 import { type Api, accessOf, kindsOf, openApi } from './api.ts'
@@ -209,12 +209,30 @@ export async function startPlaying(cluster: Key, management: Kube, workload: Kub
   const close = async (): Promise<void> => {
     for (const connection of connections.splice(0)) await connection.close()
   }
+  connections.push(playKubelet(workload))
   let ended: Promise<void> | undefined
   return {
     actors,
     close,
     stop: () => (ended ??= actors.stop().then(close)),
   }
+}
+
+/** What the actors cannot ask for through the port: a pod that was told to go is confirmed to have gone. */
+function playKubelet(workload: Kube): Connection {
+  const connection = connect(accessOf(workload, 'actors'))
+  const { client, informers } = connection
+  informers.register(PodKind)
+  informers.onChange(PodKind, ({ type, object: { metadata } }) => {
+    if (type === 'deleted' || !metadata.deletionTimestamp) return
+    const path = `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`
+    const body = JSON.stringify({ gracePeriodSeconds: 0, preconditions: { uid: metadata.uid } })
+    const headers = { 'content-type': 'application/json' }
+    // A server that is going down needs nobody to confirm.
+    client.raw(path, { method: 'DELETE', body, headers }).catch(() => undefined)
+  })
+  informers.start()
+  return connection
 }
 
 /** Runs the check until it holds; on failure says what the managers logged last. */

@@ -39,11 +39,11 @@ export class StateKeeper {
     this.#looking ??= setInterval(() => this.look(), LOOK_MS)
   }
 
-  /** Looks at the file now; starts saving when it changed. */
-  look(): void {
+  /** Looks at the file now; starts saving when it changed. Clocks of file systems are coarse: `anyway` reads it in any case. */
+  look(anyway = false): void {
     const stat = statSync(this.#file, { throwIfNoEntry: false })
     const mark = stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : ''
-    if (mark === '' || mark === this.#seen) return
+    if (mark === '' || (mark === this.#seen && !anyway)) return
     const text = readText(this.#file)
     const info = text === undefined ? undefined : readState(text)
     // Cut in the middle of a write: the next look finds it whole.
@@ -89,7 +89,7 @@ export class StateKeeper {
 
   /** Everything that is in the file now is saved when this resolves; throws when it cannot be. */
   async flush(): Promise<void> {
-    this.look()
+    this.look(true)
     while (this.#saving) await this.#saving.catch(() => undefined)
     if (this.#newest && this.#newest.text !== this.#saved?.text) {
       this.#saving = this.#saveAll()

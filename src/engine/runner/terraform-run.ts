@@ -137,7 +137,7 @@ export class TerraformRun {
         clock,
         stop,
         graceMs,
-        onLine: (line) => this.#take(line),
+        onLine: (line) => this.#take(line, stage),
         onError: (line) => this.#hear(line),
       },
     )
@@ -155,12 +155,12 @@ export class TerraformRun {
     )
   }
 
-  #take(line: string): void {
+  #take(line: string, stage: Stage): void {
     const message = readMessage(line)
     if (!message) return
     this.progress.add(message)
-    const text = textOf(message)
-    if (text !== undefined) this.#options.say(text)
+    // Applying a saved plan repeats it line by line; it was said once.
+    if (message.is !== 'planned' || stage === 'plan') this.#options.say(textOf(message))
     if (message.is === 'text') return
     this.#options.onProgress(this.progress)
   }
@@ -171,7 +171,7 @@ export class TerraformRun {
   }
 }
 
-function textOf(message: Message): string | undefined {
+function textOf(message: Message): string {
   if (message.is === 'planned') return `${message.address}: plan to ${message.action}`
   if (message.is !== 'diagnostic') return message.text
   const { summary, detail, address } = message.diagnostic
