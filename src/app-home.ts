@@ -22,7 +22,8 @@ import {
   type Simulation,
   simulatedInstances,
 } from '#simulation'
-import { CONTROLLER_GROUPS, type Manager, startManager } from './app-manager.ts'
+import { CONTROLLER_GROUPS } from './app-controllers.ts'
+import { type Manager, startManager } from './app-manager.ts'
 import type { Sink } from './cli/command.ts'
 
 export interface HomeOptions {

@@ -1,46 +1,20 @@
 // Runs the controllers against one API server: who leads, what is cached, which controllers, where it is watched.
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
-import {
-  addonDeliveryController,
-  addonPipelineController,
-  DELIVERY_CONTROLLER,
-  defaultPipeline,
-  type Instances,
-} from '#addons'
-import {
-  AddonPipeline,
-  type AnyObject,
-  CLUSTER_API_VERSIONS,
-  type ClusterApiVersion,
-  clusterKind,
-  SecretKind,
-} from '#api'
-import { connectAws } from '#aws'
-import { checkPair } from '#catalog'
-import {
-  captClusterController,
-  captControlPlaneController,
-  clusterSecretInformer,
-  workspaceApplyController,
-  workspaceTemplateController,
-} from '#controllers'
+import type { Instances } from '#addons'
+import { SecretKind } from '#api'
+import { clusterSecretInformer } from '#controllers'
 import type { Engine } from '#engine'
 import {
   type Connection,
   connect,
   createClient,
   createEvents,
-  discover,
   findAccess,
-  isKubeError,
   type Objects,
-  readKubeconfigText,
   type ServerAccess,
 } from '#kube'
-import { CaptError, type Clock, type Log, messageOf, systemClock } from '#lib'
+import { CaptError, type Clock, type Log, systemClock } from '#lib'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
 import {
   jsonLog,
@@ -52,13 +26,15 @@ import {
   serveMetrics,
   until,
 } from '#server'
+import { CONTROLLER_GROUPS, type ControllerGroup, controllersOf } from './app-controllers.ts'
 import { startEngine } from './app-engine.ts'
+import { measureRuns } from './app-metrics.ts'
 import { projectionOf } from './app-projections.ts'
+import { reach } from './app-reach.ts'
+import { writeRunnerKubeconfig } from './app-runner.ts'
+import { servedVersions, shipPipeline } from './app-served.ts'
 import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
 import type { Sink } from './cli/command.ts'
-
-export const CONTROLLER_GROUPS = ['infrastructure', 'control-plane', 'addons'] as const
-export type ControllerGroup = (typeof CONTROLLER_GROUPS)[number]
 
 interface Address {
   readonly host: string
@@ -113,10 +89,13 @@ export interface Manager {
 
 const LEASE = 'capt-controller-manager'
 const PAGE_SIZE = 25
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 export async function startManager(options: ManagerOptions): Promise<Manager> {
   const { env, namespace, clock = systemClock } = options
+  if (options.watchSecrets && namespace === undefined && !options.extra)
+    throw new CaptError('CAPT_USAGE', 'Secrets are watched in one namespace only', {
+      hint: 'add --namespace, or leave --watch-secrets out: they are read by name then',
+    })
   const log = jsonLog({ level: levelOf(options.logLevel), to: { write: (line: string) => options.logTo.write(line) } })
   const access =
     options.access ??
@@ -145,13 +124,29 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       objects,
       clock,
       log,
-      kubeconfigForRunner: await runnerKubeconfig(access),
+      kubeconfigForRunner:
+        options.kubeconfig ?? (await writeRunnerKubeconfig(options.workDir, access, options.access !== undefined)),
     })
     undo.push(() => engine.stop())
     const workloads = openWorkloads(objects, clock)
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
-    const controllers = [...controllersOf(), ...(options.extra?.(parts) ?? [])]
+    const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
+    const own = controllersOf({
+      groups: options.controllers,
+      versions,
+      objects,
+      events,
+      engine,
+      homeNamespace,
+      metrics,
+      ...parts,
+      watchSecrets: options.watchSecrets === true,
+      instances: options.instances?.(objects),
+      wake: (controller, key) => running.wake(controller, key),
+    })
+    undo.push(() => own.stop())
+    const controllers = [...own.all, ...(options.extra?.(parts) ?? [])]
     if (kindsOf(controllers, true).length > 0)
       connection.informers.register(SecretKind, { ...(namespace ? { namespace } : {}), ...clusterSecretInformer })
     for (const kind of kindsOf(controllers, false)) {
@@ -176,6 +171,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       await election?.stop()
     })
     undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
+    if (options.controllers.includes('infrastructure')) measureRuns(connection.informers, metrics, clock)
     const synced = running.synced()
     if (options.health) {
       const ready = [until('caches', synced, 'caches are not filled yet')]
@@ -189,63 +185,13 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       undo.push(() => server.close())
     }
     if (options.controllers.includes('addons'))
-      void Promise.all([synced, election?.elected]).then(() => shipPipeline(objects, namespace ?? homeNamespace(), log))
+      void Promise.all([synced, election?.elected]).then(() => shipPipeline(objects, homeNamespace, log))
     return {
       connection,
       engine,
       workloads,
       failed: (signal) => Promise.race([lost, aborted(signal)]),
       stop,
-    }
-
-    function controllersOf(): AnyController[] {
-      const cluster = clusterKind(versions.cluster)
-      const wanted = (group: ControllerGroup) => options.controllers.includes(group)
-      const found: AnyController[] = []
-      if (wanted('infrastructure')) {
-        found.push(
-          captClusterController({ clusterKind: cluster }),
-          workspaceApplyController({ engine, clusterKind: cluster }),
-          workspaceTemplateController(),
-        )
-      }
-      if (wanted('control-plane')) {
-        const controller = captControlPlaneController({
-          clusterKind: cluster,
-          aws: connectAws({ clock }),
-          objects,
-          events,
-          clock,
-          log,
-          metrics,
-          reach: parts.reach,
-          secrets: options.watchSecrets ? 'watched' : { wake: (plane) => running.wake('captcontrolplane', plane) },
-          checkVersion: (kubernetes) => {
-            const [fault] = checkPair({ kubernetes })
-            return fault ? { message: fault.message, hint: fault.hint } : undefined
-          },
-        })
-        undo.push(() => controller.stop())
-        found.push(controller)
-      }
-      if (wanted('addons')) {
-        const homes = { clusterApi: versions.cluster, homeNamespace: namespace ?? homeNamespace() }
-        const deliveries = addonDeliveryController({
-          ...homes,
-          workloads,
-          resourceSets: versions.resourceSets,
-          fetchText,
-          wake: (key) => wakeDelivery(key),
-          ...(options.instances ? { instances: options.instances(objects) } : {}),
-        })
-        undo.push(() => deliveries.stop())
-        found.push(addonPipelineController(homes), deliveries)
-      }
-      return found
-    }
-
-    function wakeDelivery(key: Parameters<typeof running.wake>[1]): void {
-      running.wake(DELIVERY_CONTROLLER, key)
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {
@@ -269,34 +215,6 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     await stop()
     throw error
   }
-
-  function homeNamespace(): string {
-    return env['POD_NAMESPACE'] ?? 'capt-system'
-  }
-
-  async function runnerKubeconfig(to: ServerAccess): Promise<string> {
-    if (options.kubeconfig !== undefined) return options.kubeconfig
-    mkdirSync(options.workDir, { recursive: true, mode: 0o700 })
-    const path = join(options.workDir, 'kubeconfig')
-    // In a pod the token is rotated on disk, so the runner reads the file; the embedded home's token does not change.
-    const user = options.access
-      ? { token: (await to.credentials.current()).token }
-      : { tokenFile: `${SERVICE_ACCOUNT}/token` }
-    const cluster = {
-      server: to.server,
-      ...(to.ca ? { 'certificate-authority-data': Buffer.from(to.ca).toString('base64') } : {}),
-    }
-    const kubeconfig = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'capt', cluster }],
-      users: [{ name: 'capt', user }],
-      contexts: [{ name: 'capt', context: { cluster: 'capt', user: 'capt', namespace: to.namespace } }],
-      'current-context': 'capt',
-    }
-    writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
-    return path
-  }
 }
 
 function leaseName(groups: readonly ControllerGroup[]): string {
@@ -309,49 +227,6 @@ function kindsOf(controllers: readonly AnyController[], secrets: boolean) {
     .filter(({ kind }) => (kind === SecretKind.kind) === secrets)
 }
 
-async function servedVersions(
-  connection: Connection,
-): Promise<{ cluster: ClusterApiVersion; resourceSets: ClusterApiVersion | undefined }> {
-  const { servedVersion } = discover(connection.client)
-  const cluster = await servedVersion('cluster.x-k8s.io', CLUSTER_API_VERSIONS)
-  if (!cluster) {
-    throw new CaptError(
-      'CAPT_CLUSTER_API_MISSING',
-      `${connection.client.access.server} does not serve Cluster: core Cluster API is not installed there`,
-      {
-        hint: 'run clusterctl init first, or use an embedded home: capt up --data DIR',
-      },
-    )
-  }
-  return { cluster, resourceSets: await servedVersion('addons.cluster.x-k8s.io', CLUSTER_API_VERSIONS) }
-}
-
-/** The pipeline that comes with capt is made once; people may change or delete what they do not want. */
-async function shipPipeline(objects: Objects, namespace: string, log: Log): Promise<void> {
-  try {
-    await objects.create<AnyObject>(AddonPipeline, defaultPipeline(namespace))
-  } catch (error) {
-    if (!isKubeError(error, 'AlreadyExists'))
-      log.warn('Making the default pipeline failed', { error: messageOf(error) })
-  }
-}
-
-/** Undefined when the API server behind a kubeconfig answers, else why not. */
-async function reach(kubeconfig: string, clock: Clock): Promise<string | undefined> {
-  const client = createClient(
-    await readKubeconfigText(kubeconfig, { origin: 'the kubeconfig of the cluster', clock }),
-    { clock },
-  )
-  try {
-    const { status } = await client.raw('/readyz', { timeoutMs: 10_000 })
-    return status === 200 ? undefined : `${client.access.server} answered ${status} to /readyz`
-  } catch (error) {
-    return messageOf(error)
-  } finally {
-    client.close()
-  }
-}
-
 function levelOf(text: string): LogLevel {
   if (['debug', 'info', 'warn', 'error'].includes(text)) return text as LogLevel
   throw new CaptError('CAPT_USAGE', `--log-level ${text} is not known`, { hint: 'one of: debug, info, warn, error' })
@@ -362,18 +237,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-}
-
-const MAX_INSTALL_BYTES = 4 << 20
-
-/** An install file that a pipeline names by address and checksum. */
-async function fetchText(url: string): Promise<string> {
-  const refuse = (message: string) =>
-    new CaptError('CAPT_FLUX_MANIFEST', `${url}: ${message}`, { hint: 'check the address in the pipeline' })
-  if (!url.startsWith('https://')) throw refuse('only https addresses are fetched')
-  const answer = await fetch(url, { signal: AbortSignal.timeout(30_000), redirect: 'follow' })
-  if (!answer.ok) throw refuse(`answered ${answer.status}`)
-  const text = await answer.text()
-  if (text.length > MAX_INSTALL_BYTES) throw refuse('is larger than 4 MiB')
-  return text
 }

@@ -301,10 +301,33 @@ describe('an upgrade', () => {
   })
 
   it('waits for nodes that would be left too far behind', async () => {
-    const world = await ready({}, { controllers: { oldestNode: () => 'v1.31.9' } })
+    let oldest = 'v1.31.9-eks-1234567'
+    let asked = 0
+    const oldestNode = async () => {
+      asked += 1
+      return oldest
+    }
+    const world = await ready({}, { controllers: { oldestNode } })
+    assert.equal(asked, 0, 'nobody asks for nodes before an upgrade')
     await world.edit(CAPTControlPlane, 'demo', { spec: { version: '1.35' } })
     await world.settle()
     assert.equal(world.condition(CAPTControlPlane, 'demo', 'Stalled')?.reason, 'NodesTooOld')
+    assert.equal(world.ledger.length, 2)
+    oldest = 'v1.32.1'
+    await world.clock.advance(61_000)
+    await world.settle()
+    assert.equal(world.get<CAPTControlPlane>(CAPTControlPlane, 'demo')?.status?.version, 'v1.35.0')
+    const before = asked
+    await world.clock.advance(300_000)
+    await world.settle()
+    assert.equal(asked, before)
+  })
+
+  it('goes on when the nodes cannot be asked', async () => {
+    const world = await ready({}, { controllers: { oldestNode: () => Promise.reject(new Error('no route')) } })
+    await world.edit(CAPTControlPlane, 'demo', { spec: { version: '1.35' } })
+    await world.settle()
+    assert.equal(world.get<CAPTControlPlane>(CAPTControlPlane, 'demo')?.status?.version, 'v1.35.0')
   })
 })
 

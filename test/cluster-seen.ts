@@ -153,6 +153,7 @@ export function aPlaneSeen(over: PlaneOver = {}): PlaneSeen {
     source: 'source',
     deliveries: [],
     workers: [],
+    oldestNode: undefined,
     memory: {
       isKept: true,
       account: 'a',

@@ -103,8 +103,8 @@ describe('install.yaml', () => {
       { name: 'health', containerPort: 8081 },
       { name: 'metrics', containerPort: 8443 },
     ])
-    assert.ok(manager.args.includes('--metrics-bind-address=:8443'))
-    assert.ok(manager.args.includes('--health-probe-bind-address=:8081'))
+    assert.ok(manager.args.includes('--metrics-bind-address=[::]:8443'))
+    assert.ok(manager.args.includes('--health-probe-bind-address=[::]:8081'))
     assert.ok(manager.args.includes('--leader-elect'))
     assert.equal(of(install, 'Service')[0]?.spec.ports[0]?.port, 8443)
   })

@@ -33,13 +33,16 @@ export function transcript(): Transcript {
   }
 }
 
-export function compareGolden(name: string, text: string): void {
+/** `without`: chapters that could not be told here. */
+export function compareGolden(name: string, text: string, without: readonly string[] = []): void {
   const path = join(import.meta.dirname, 'golden', name)
   if (process.env['UPDATE_GOLDEN']) {
     mkdirSync(dirname(path), { recursive: true })
     writeFileSync(path, text)
   }
-  assert.equal(text, readFileSync(path, 'utf8'))
+  const chapters = readFileSync(path, 'utf8').split(/\n(?=# )/)
+  const wanted = chapters.filter((chapter) => !without.some((title) => chapter.startsWith(`# ${title}\n`)))
+  assert.equal(text, wanted.join('\n'))
 }
 
 type Loose = { readonly status?: Readonly<Record<string, unknown>> }

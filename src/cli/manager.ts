@@ -11,6 +11,10 @@ const options = {
   kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the management cluster; in-cluster otherwise.' },
   context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
   namespace: { type: 'string', value: 'NAME', about: 'Look at this namespace only; every namespace otherwise.' },
+  'watch-secrets': {
+    type: 'boolean',
+    about: 'With --namespace: notice at once when a kubeconfig Secret is changed. Its role must allow list and watch.',
+  },
   'watch-filter': {
     type: 'string',
     value: 'VALUE',
@@ -74,6 +78,7 @@ export const command: Command = {
       context: text('context'),
       namespace: text('namespace'),
       watchFilter: text('watch-filter'),
+      watchSecrets: settings['watch-secrets'] === true,
       controllers: groupsOf(settings['enable-controller']),
       leaderElection:
         settings['leader-elect'] === true

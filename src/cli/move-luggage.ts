@@ -2,7 +2,7 @@
 // made for itself alone is not taken along, and the pipeline that comes with capt is there already. Pure.
 import { AddonDelivery, AddonPipeline, type AnyObject, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { jsonEqual } from '#lib'
-import { idOf, isCluster, type Node, nodesOf, referredFrom } from './move-graph.ts'
+import { idOf, type Node, nodesOf, referredFrom } from './move-graph.ts'
 
 export interface Luggage {
   readonly copied: readonly Node[]
@@ -17,8 +17,7 @@ export function pack(
 ): Luggage {
   const nodes = nodesOf(all, clusters)
   const own = shippedThere ? nodes.filter((node) => !isShipped(node)) : nodes
-  const played = new Set(nodes.filter(isPlayed).map(({ object }) => object.metadata.name))
-  const copied = own.filter((node) => !isSimulated(node) && !isBindingOf(node, played))
+  const copied = own.filter((node) => !isSimulated(node))
   const shippedHere = nodes.find(isShipped)
   return {
     copied: shippedThere && shippedHere ? copied.map((node) => follow(node, shippedHere.object, shippedThere)) : copied,
@@ -29,13 +28,6 @@ export function pack(
 /** Made by the simulation of one home for that home; its maker ends it when the Cluster is gone. */
 export const isSimulated = ({ object }: Node): boolean =>
   object.metadata.labels?.['capt.appthrust.com/simulated'] === 'true'
-
-const isPlayed = (node: Node): boolean =>
-  isCluster(node) && node.object.metadata.labels?.['capt.appthrust.com/simulation'] === 'workload'
-
-/** The new home plays a new workload: nothing was delivered into that yet. */
-const isBindingOf = ({ kind, object }: Node, clusters: ReadonlySet<string>): boolean =>
-  kind.kind === 'ClusterResourceSetBinding' && clusters.has(object.metadata.name)
 
 export const MANAGED_LABEL = 'capt.appthrust.com/managed'
 export const isShipped = ({ kind, object }: Node): boolean =>

@@ -39,40 +39,15 @@ const filled = (name: string) => files.get(name)!.replace(/(?<!\$)\$\{[A-Z_]+:=(
 interface Installed {
   readonly what: string
   readonly manifests: readonly string[]
-  readonly managers: readonly {
-    readonly namespace: string
-    readonly account: string
-    readonly args: readonly string[]
-    readonly metrics: boolean
-  }[]
   /** Namespace of the cluster. */
   readonly home: string
 }
 
 const INSTALLS: readonly Installed[] = [
-  {
-    what: 'install.yaml',
-    manifests: [files.get('install.yaml')!],
-    managers: [{ namespace: 'capt-system', account: 'capt-controller-manager', args: [], metrics: true }],
-    home: 'default',
-  },
+  { what: 'install.yaml', manifests: [files.get('install.yaml')!], home: 'default' },
   {
     what: 'the two clusterctl providers',
     manifests: [filled('infrastructure-components.yaml'), filled('control-plane-components.yaml')],
-    managers: [
-      {
-        namespace: 'capt-system',
-        account: 'capt-controller-manager-infrastructure',
-        args: ['--enable-controller=infrastructure', '--enable-controller=addons'],
-        metrics: true,
-      },
-      {
-        namespace: 'capt-control-plane-system',
-        account: 'capt-controller-manager-control-plane',
-        args: ['--enable-controller=control-plane'],
-        metrics: true,
-      },
-    ],
     home: 'default',
   },
   {
@@ -82,17 +57,32 @@ const INSTALLS: readonly Installed[] = [
       JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'capt-system' } }),
       files.get('install-namespaced.yaml')!,
     ],
-    managers: [
-      {
-        namespace: 'capt-system',
-        account: 'capt-controller-manager',
-        args: ['--namespace=capt-system'],
-        metrics: false,
-      },
-    ],
     home: 'capt-system',
   },
 ]
+
+interface Wanted {
+  readonly namespace: string
+  readonly account: string
+  /** As the Deployment gives them, but for what only a pod has: ports and folders. */
+  readonly args: readonly string[]
+  readonly hasMetrics: boolean
+}
+
+/** The managers that a kubelet would start. */
+function managersOf(manifests: readonly string[]): Wanted[] {
+  return objectsOf(manifests)
+    .filter(({ kind }) => kind === 'Deployment')
+    .map(({ metadata, spec }) => {
+      const { serviceAccountName: account, containers } = spec!.template.spec
+      const { namespace = '' } = metadata
+      const args = containers[0]!.args.map((arg) => arg.replaceAll('$(POD_NAMESPACE)', namespace))
+      assert.equal(args[0], 'manager')
+      const isPods = (arg: string) => /^--(work-dir|health-probe-bind-address|metrics-bind-address)=/.test(arg)
+      const hasMetrics = args.some((arg) => arg.startsWith('--metrics-bind-address='))
+      return { namespace, account, args: args.slice(1).filter((arg) => !isPods(arg)), hasMetrics }
+    })
+}
 
 /** Granted although this life does not need it, or cannot show that it does. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
@@ -107,7 +97,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'get workspacetemplateapplies.infrastructure.cluster.x-k8s.io': 'only when a pipeline takes variables from one',
 }
 
-for (const { what, manifests, managers, home } of INSTALLS) {
+for (const { what, manifests, home } of INSTALLS) {
+  const managers = managersOf(manifests)
   describe(`with the rights of ${what}`, () => {
     let folder: string
     let management: Kube
@@ -117,6 +108,7 @@ for (const { what, manifests, managers, home } of INSTALLS) {
     let api: Api
     const running: ManagerProcess[] = []
     const metricsPorts = new Map<string, number>()
+    const healthPorts: number[] = []
     const cluster = { namespace: home, name: 'demo' }
 
     before(async () => {
@@ -128,14 +120,16 @@ for (const { what, manifests, managers, home } of INSTALLS) {
       for (const text of manifests) management.kubectl(['apply', '--server-side', '-f', '-'], text)
       management.kubectl(['apply', '-f', '-'], JSON.stringify(workloadSecret(cluster, workload)))
       playing = await startPlaying(cluster, management, workload)
-      for (const { namespace, account, args, metrics } of managers) {
+      for (const { namespace, account, args, hasMetrics } of managers) {
         const port = await freePort()
-        if (metrics) metricsPorts.set(account, port)
+        if (hasMetrics) metricsPorts.set(account, port)
         const kubeconfig = writeTemp(folder, account, kubeconfigOf(management, tokenOf(management, namespace, account)))
-        const own = ['--leader-elect', `--leader-elect-namespace=${namespace}`]
-        const watched = metrics ? [`--metrics-bind-address=127.0.0.1:${port}`] : []
+        const healthPort = await freePort()
+        healthPorts.push(healthPort)
+        const health = `--health-probe-bind-address=[::]:${healthPort}`
+        const metrics = hasMetrics ? [`--metrics-bind-address=[::]:${port}`] : []
         const env = { POD_NAMESPACE: namespace }
-        running.push(await startManagerProcess(kubeconfig, folder, [...own, ...watched, ...args], env))
+        running.push(await startManagerProcess(kubeconfig, folder, [...args, health, ...metrics], env))
       }
     })
     after(async () => {
@@ -191,7 +185,13 @@ for (const { what, manifests, managers, home } of INSTALLS) {
       await seen('the templates are gone', async () => (await api.list(WorkspaceTemplate)).length === 0)
     })
 
-    if (managers.some(({ metrics }) => metrics))
+    it('probes are answered on the address of the manifests', async () => {
+      for (const port of healthPorts)
+        for (const path of ['healthz', 'readyz'])
+          assert.equal((await fetch(`http://127.0.0.1:${port}/${path}`)).status, 200, path)
+    })
+
+    if (managers.some(({ hasMetrics }) => hasMetrics))
       it('metrics are read by those who may, and by nobody else', async () => {
         management.kubectl(['create', 'serviceaccount', 'reader', '-n', 'default'])
         const token = tokenOf(management, 'default', 'reader')
@@ -281,9 +281,18 @@ function requestsOf(kube: Kube, namespace: string, account: string): Request[] {
   })
 }
 
-interface Rbac {
+/** The fields of several kinds that are read here. */
+interface Manifest {
   readonly kind: string
-  readonly metadata: { readonly name: string }
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly spec?: {
+    readonly template: {
+      readonly spec: {
+        readonly serviceAccountName: string
+        readonly containers: readonly { readonly args: readonly string[] }[]
+      }
+    }
+  }
   readonly roleRef?: { readonly kind: string; readonly name: string }
   readonly subjects?: readonly { readonly name: string }[]
   readonly rules?: readonly {
@@ -293,8 +302,12 @@ interface Rbac {
   }[]
 }
 
+function objectsOf(manifests: readonly string[]): Manifest[] {
+  return manifests.flatMap((text) => parseAllDocuments(text).map((one) => one.toJS() as Manifest))
+}
+
 function grantsTo(manifests: readonly string[], account: string): string[] {
-  const objects = manifests.flatMap((text) => parseAllDocuments(text).map((one) => one.toJS() as Rbac))
+  const objects = objectsOf(manifests)
   const roles = objects.flatMap(({ roleRef, subjects }) =>
     subjects?.some(({ name }) => name === account) ? [roleRef!] : [],
   )

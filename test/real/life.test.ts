@@ -190,7 +190,7 @@ for (const version of VERSIONS.capi) {
       for (const name of PARTS) await until(`Cluster ${name} is gone`, async () => !(await find('cluster', name)), 240)
       const order = [
         recorder.when('Cluster demo', 'deleting'),
-        recorder.when('AddonDelivery demo', /^TornDown=True/),
+        recorder.when('AddonDelivery demo', 'TornDown=True Removed'),
         recorder.when('WorkspaceTemplateApply demo-eks-controlplane-apply', 'deleting'),
         recorder.when('WorkspaceTemplateApply demo-eks-controlplane-apply', 'gone'),
         recorder.when('CAPTControlPlane demo', 'gone'),
@@ -204,7 +204,6 @@ for (const version of VERSIONS.capi) {
         order.toSorted((one, other) => one - other),
         story(recorder.moments),
       )
-      console.log(story(recorder.moments.slice(order[0])))
       prove('deletion', version, 'add-ons, control plane, network, in this order')
     })
 

@@ -26,7 +26,7 @@ import type { VersionRules } from './decide-version.ts'
 import { kubeconfigKeeper } from './keeper.ts'
 import { secretsByName, toFacts, watchedSecrets } from './known-secrets.ts'
 import { createMemory } from './memory.ts'
-import { type Observed, observeControlPlane } from './observe.ts'
+import { type Observed, type OldestNode, observeControlPlane } from './observe.ts'
 import { statusOf } from './status.ts'
 
 export interface CaptControlPlaneOptions extends VersionRules {
@@ -46,6 +46,8 @@ export interface CaptControlPlaneOptions extends VersionRules {
    * the control plane look. Watched: an informer for them is registered with `clusterSecretInformer`.
    */
   readonly secrets: { readonly wake: (plane: Key) => void } | 'watched'
+  /** The lowest kubelet version of a workload cluster: an upgrade must not leave nodes too far behind. */
+  readonly oldestNode?: OldestNode
   /** Kinds that run nodes on the control plane; they are deleted before it. */
   readonly workerKinds?: readonly KindRef[]
 }
@@ -105,7 +107,8 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
       name: BY_CLUSTER,
       values: clusterValues,
     })),
-    observe: (world, object) => observeControlPlane(world, { clusterKind, workerKinds, memory, known }, object),
+    observe: (world, object) =>
+      observeControlPlane(world, { clusterKind, workerKinds, memory, known, oldestNode: options.oldestNode }, object),
     decide: (seen) => decide(seen, options),
     act: (world, seen, action) => actOnControlPlane(world, { aws, reach, memory, keeper, known }, seen, action),
     status: statusOf,

@@ -6,6 +6,7 @@ import {
   type CAPTControlPlane,
   type ClusterFacts,
   findCondition,
+  type Key,
   type KindRef,
   keyOf,
   type UnknownObject,
@@ -16,6 +17,7 @@ import { hashOf } from '#lib'
 import type { World } from '#runtime'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../cluster/apply.ts'
 import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../cluster/observe.ts'
+import { isNewWish } from './decide-version.ts'
 import type { KnownSecrets, SecretFacts, SecretsFacts } from './known-secrets.ts'
 import type { Memory, Recollection } from './memory.ts'
 import { eksApplyName, eksRequest, identityOf, type Network, networkOf, regionOf } from './variables.ts'
@@ -54,6 +56,8 @@ export interface Observed {
   readonly deliveries: readonly Delivery[]
   readonly workers: readonly Worker[]
   readonly memory: Recollection
+  /** The lowest kubelet version of the cluster; read only before an upgrade, and unknown when nobody can tell. */
+  readonly oldestNode: string | undefined
   readonly nowMs: number
 }
 
@@ -63,11 +67,15 @@ export interface ObservePorts {
   readonly workerKinds: readonly KindRef[]
   readonly memory: Memory
   readonly known: KnownSecrets
+  readonly oldestNode: OldestNode | undefined
 }
+
+/** Asks the workload cluster; undefined when it has no nodes. */
+export type OldestNode = (cluster: Key) => Promise<string | undefined>
 
 export async function observeControlPlane(
   { objects, cache, clock }: Pick<World, 'objects' | 'cache' | 'clock'>,
-  { clusterKind, workerKinds, memory, known }: ObservePorts,
+  { clusterKind, workerKinds, memory, known, oldestNode }: ObservePorts,
   object: Projected<CAPTControlPlane>,
 ): Promise<Observed> {
   const namespace = object.metadata.namespace ?? ''
@@ -108,6 +116,9 @@ export async function observeControlPlane(
       })),
     ),
     memory: memory.recall(keyOf(object), source, memory.accountOf(namespace, region, identityOf(object, network))),
+    oldestNode: isNewWish({ object, facts, apply })
+      ? await oldestNode?.({ namespace, name: clusterName }).catch(() => undefined)
+      : undefined,
     nowMs: clock.now(),
   }
 }

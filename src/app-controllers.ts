@@ -1,0 +1,99 @@
+// The controllers of a manager, by the groups it was asked for, each with the ports it needs.
+import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, type Instances } from '#addons'
+import { clusterKind, type Key } from '#api'
+import { connectAws } from '#aws'
+import { checkPair } from '#catalog'
+import {
+  captClusterController,
+  captControlPlaneController,
+  workspaceApplyController,
+  workspaceTemplateController,
+} from '#controllers'
+import type { Engine } from '#engine'
+import type { Events, Objects } from '#kube'
+import type { Clock, Log, Metrics } from '#lib'
+import type { AnyController } from '#runtime'
+import { oldestNodeOf } from './app-nodes.ts'
+import { fetchText } from './app-reach.ts'
+import type { ServedVersions } from './app-served.ts'
+import type { WorkloadDoors } from './app-workloads.ts'
+
+export const CONTROLLER_GROUPS = ['infrastructure', 'control-plane', 'addons'] as const
+export type ControllerGroup = (typeof CONTROLLER_GROUPS)[number]
+
+export interface ControllerPorts {
+  readonly groups: readonly ControllerGroup[]
+  readonly versions: ServedVersions
+  readonly objects: Objects
+  readonly events: Events
+  readonly engine: Engine
+  readonly workloads: WorkloadDoors
+  readonly reach: (kubeconfig: string) => Promise<string | undefined>
+  readonly homeNamespace: string
+  readonly watchSecrets: boolean
+  readonly instances: Instances | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Has a controller look at an object again. */
+  wake(controller: string, key: Key): void
+}
+
+export interface Controllers {
+  readonly all: readonly AnyController[]
+  /** Ends what they do beside their turns. */
+  stop(): void
+}
+
+export function controllersOf(ports: ControllerPorts): Controllers {
+  const { groups, versions, objects, events, engine, workloads, clock, log, metrics } = ports
+  const cluster = clusterKind(versions.cluster)
+  const all: AnyController[] = []
+  const stops: (() => void)[] = []
+  if (groups.includes('infrastructure')) {
+    all.push(
+      captClusterController({ clusterKind: cluster }),
+      workspaceApplyController({ engine, clusterKind: cluster }),
+      workspaceTemplateController(),
+    )
+  }
+  if (groups.includes('control-plane')) {
+    const planes = captControlPlaneController({
+      clusterKind: cluster,
+      aws: connectAws({ clock }),
+      objects,
+      events,
+      clock,
+      log,
+      metrics,
+      reach: ports.reach,
+      secrets: ports.watchSecrets ? 'watched' : { wake: (plane) => ports.wake(planes.name, plane) },
+      oldestNode: (key) => oldestNodeOf(workloads, key),
+      checkVersion: (kubernetes) => {
+        const [fault] = checkPair({ kubernetes })
+        return fault ? { message: fault.message, hint: fault.hint } : undefined
+      },
+    })
+    stops.push(() => planes.stop())
+    all.push(planes)
+  }
+  if (groups.includes('addons')) {
+    const homes = { clusterApi: versions.cluster, homeNamespace: ports.homeNamespace }
+    const deliveries = addonDeliveryController({
+      ...homes,
+      workloads,
+      resourceSets: versions.resourceSets,
+      fetchText,
+      wake: (key) => ports.wake(DELIVERY_CONTROLLER, key),
+      ...(ports.instances ? { instances: ports.instances } : {}),
+    })
+    stops.push(() => deliveries.stop())
+    all.push(addonPipelineController(homes), deliveries)
+  }
+  return {
+    all,
+    stop() {
+      for (const stop of stops) stop()
+    },
+  }
+}

@@ -1,0 +1,27 @@
+// The kubeconfig by which runners reach the API server that the manager works for.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ServerAccess } from '#kube'
+
+const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** `isFixed`: the token does not change. In a pod it is rotated on disk, so the runner reads the file. */
+export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, isFixed: boolean): Promise<string> {
+  mkdirSync(workDir, { recursive: true, mode: 0o700 })
+  const path = join(workDir, 'kubeconfig')
+  const user = isFixed ? { token: (await to.credentials.current()).token } : { tokenFile: `${SERVICE_ACCOUNT}/token` }
+  const cluster = {
+    server: to.server,
+    ...(to.ca ? { 'certificate-authority-data': Buffer.from(to.ca).toString('base64') } : {}),
+  }
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'capt', cluster }],
+    users: [{ name: 'capt', user }],
+    contexts: [{ name: 'capt', context: { cluster: 'capt', user: 'capt', namespace: to.namespace } }],
+    'current-context': 'capt',
+  }
+  writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
+  return path
+}
