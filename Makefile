@@ -45,6 +45,19 @@ test: build ## lint, types and every test that needs nothing but Node (terraform
 test-real: build ## the same promises on a real kube-apiserver and real Cluster API (builds them once, needs Go)
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node test/real/run.ts $(ARGS)
 
+.PHONY: chaos
+chaos: build ## the whole kill matrix: every victim at every moment (long)
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node --test "test/chaos/*.test.ts"
+
+.PHONY: bench
+bench: build ## the numbers: ratios to raw terraform, memory
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/engine.ts
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/memory/run.ts
+
+.PHONY: build-installer
+build-installer: $(STAMP) ## release assets of VERSION=X.Y.Z and a local clusterctl repository, in dist/
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" VERSION="$(VERSION)" node scripts/installer.ts
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf dist demo

@@ -111,7 +111,7 @@ const ELSEWHERE = [
   'controlPlaneEndpoint',
 ]
 
-describe('every field of the spec', () => {
+describe('every field of the spec (B13)', () => {
   it('has a row in the table', () => {
     const cluster = leavesOf(CAPTCluster.spec.schema)
     assert.deepEqual(cluster.toSorted(), CLUSTER_ROWS.map(([path]) => path).toSorted())

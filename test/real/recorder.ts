@@ -23,7 +23,12 @@ export interface Recorder {
   stop(): Promise<void>
 }
 
-export async function record(kube: Kube, kinds: readonly KindRef[]): Promise<Recorder> {
+export interface RecordOptions {
+  /** Labels whose values are facts too, as `label karpenter.sh/enabled=true`. */
+  readonly labels?: readonly string[]
+}
+
+export async function record(kube: Kube, kinds: readonly KindRef[], options: RecordOptions = {}): Promise<Recorder> {
   const connection = connect(accessOf(kube))
   const moments: Moment[] = []
   const seen = new Map<string, Map<string, string>>()
@@ -38,6 +43,12 @@ export async function record(kube: Kube, kinds: readonly KindRef[]): Promise<Rec
     if (object['metadata'].deletionTimestamp && !facts.has('deleting')) {
       facts.set('deleting', 'yes')
       say(what, 'deleting')
+    }
+    for (const label of options.labels ?? []) {
+      const value = object['metadata'].labels?.[label] ?? ''
+      if (value === (facts.get(`label ${label}`) ?? '')) continue
+      facts.set(`label ${label}`, value)
+      say(what, `label ${label}=${value}`)
     }
     const status = object['status'] ?? {}
     for (const { type, status: word, reason = '' } of [
