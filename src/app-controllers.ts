@@ -26,7 +26,8 @@ export interface ControllerPorts {
   readonly versions: ServedVersions
   readonly objects: Objects
   readonly events: Events
-  readonly engine: Engine
+  /** Undefined where the infrastructure group does not run. */
+  readonly engine: Engine | undefined
   readonly workloads: WorkloadDoors
   readonly reach: (kubeconfig: string) => Promise<string | undefined>
   readonly homeNamespace: string
@@ -50,7 +51,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
   const cluster = clusterKind(versions.cluster)
   const all: AnyController[] = []
   const stops: (() => void)[] = []
-  if (groups.includes('infrastructure')) {
+  if (groups.includes('infrastructure') && engine) {
     all.push(
       captClusterController({ clusterKind: cluster }),
       workspaceApplyController({ engine, clusterKind: cluster }),

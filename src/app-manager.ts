@@ -80,7 +80,8 @@ export interface ManagerParts {
 
 export interface Manager {
   readonly connection: Connection
-  readonly engine: Engine
+  /** Undefined where no controller needs Terraform. */
+  readonly engine: Engine | undefined
   readonly workloads: WorkloadDoors
   /** Pending while all is well; resolves when the signal is aborted, rejects when leadership is lost. */
   failed(signal: AbortSignal): Promise<void>
@@ -119,15 +120,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     const election = options.leaderElection === undefined ? undefined : startElection(access, options.leaderElection)
     const objects = election ? fenced(connection.objects, election) : connection.objects
     const events = createEvents(objects, { clock, controller: 'capt.appthrust.com/manager', instance: identity })
-    const engine = await startEngine({
-      ...options,
-      objects,
-      clock,
-      log,
-      kubeconfigForRunner:
-        options.kubeconfig ?? (await writeRunnerKubeconfig(options.workDir, access, options.access !== undefined)),
-    })
-    undo.push(() => engine.stop())
+    // Only the applies need Terraform: a manager of the control plane alone starts without one.
+    const engine = options.controllers.includes('infrastructure') ? await openEngine(objects) : undefined
+    undo.push(() => engine?.stop())
     const workloads = openWorkloads(objects, clock)
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
@@ -170,7 +165,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       await running.stop()
       await election?.stop()
     })
-    undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
+    if (engine) undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
     if (options.controllers.includes('infrastructure')) measureRuns(connection.informers, metrics, clock)
     const synced = running.synced()
     if (options.health) {
@@ -192,6 +187,12 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       workloads,
       failed: (signal) => Promise.race([lost, aborted(signal)]),
       stop,
+    }
+
+    async function openEngine(to: Objects): Promise<Engine> {
+      const kubeconfigForRunner =
+        options.kubeconfig ?? (await writeRunnerKubeconfig(options.workDir, access, options.access !== undefined))
+      return await startEngine({ ...options, objects: to, clock, log, kubeconfigForRunner })
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {

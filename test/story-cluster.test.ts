@@ -37,7 +37,7 @@ it('lives from three manifests to nothing left behind', { timeout: 180_000 }, as
     return fresh
   }
   const hands = kubectl ? 'kubectl' : 'HTTP'
-  test.diagnostic(`${world.home.manager.engine.name}; by ${hands}`)
+  test.diagnostic(`${world.home.manager.engine?.name}; by ${hands}`)
   const saw = async (name: string) => {
     for (const line of await picture(world, name)) story.saw(line)
   }

@@ -72,12 +72,13 @@ export const command: Command = {
   },
 }
 
-const isSimulated = (home: Home): boolean => home.manager.engine.name.startsWith('simulated')
+const engineName = (home: Home): string => home.manager.engine?.name ?? ''
+const isSimulated = (home: Home): boolean => engineName(home).startsWith('simulated')
 
 function greet(home: Home, kubeconfig: string, io: Io): void {
   const engine = isSimulated(home)
     ? 'Terraform runs are simulated: it was not found on the PATH, or simulation was asked for'
-    : `${home.manager.engine.name} is real`
+    : `${engineName(home)} is real`
   io.stdout.write(
     `capt demo: everything runs on this machine. ${engine}; the cloud and the workload cluster are simulated.\n\n`,
   )

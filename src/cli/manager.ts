@@ -71,7 +71,7 @@ export const command: Command = {
       typeof settings[name] === 'string' ? (settings[name] as string) : undefined
     const address = (name: keyof typeof options, fallback: string | undefined) => {
       const value = text(name) ?? fallback
-      return value === undefined || value === '0' ? undefined : addressOf(value)
+      return value === undefined || value === '0' ? undefined : addressOf(value, '::')
     }
     const manager = await startManager({
       kubeconfig: text('kubeconfig'),

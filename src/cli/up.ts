@@ -66,12 +66,13 @@ export const command: Command = {
   },
 }
 
-export function addressOf(text: string): { host: string; port: number } {
+/** `anyHost` is what a bare port means: loopback, unless the caller serves a pod. */
+export function addressOf(text: string, anyHost = '127.0.0.1'): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text)
   const port = Number(match?.[3])
   if (!match || port > 65_535)
     throw new CaptError('CAPT_USAGE', `--listen ${text} is not an address`, {
       hint: 'write HOST:PORT, for example 127.0.0.1:8443',
     })
-  return { host: match[1] ?? (match[2] || '127.0.0.1'), port }
+  return { host: match[1] ?? (match[2] || anyHost), port }
 }

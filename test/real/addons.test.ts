@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { DeploymentKind, type KindRef } from '#api'
 import { keyedHash } from '#lib'
-import { type Api, isTrue, openApi } from './api.ts'
+import { type Api, conditionOf, openApi } from './api.ts'
 import { isWrite, type Request, requestsSince } from './audit.ts'
 import { type Kube, VERSIONS } from './lab.ts'
 import type { Loose } from './loose.ts'
@@ -43,7 +43,15 @@ describe(`add-ons with Cluster API ${version}`, () => {
   const until = (what: string, check: () => boolean | Promise<boolean>, seconds?: number) =>
     eventually(world, what, check, seconds)
   const ready = (name: string) =>
-    until(`the delivery of ${name} is ready`, async () => isTrue(await delivery(name), 'Ready'), 180)
+    until(
+      `the delivery of ${name} is ready`,
+      async () => {
+        const found = await delivery(name)
+        const condition = conditionOf(found, 'Ready')
+        return condition?.['status'] === 'True' && condition['observedGeneration'] === found['metadata'].generation
+      },
+      180,
+    )
   /** Core speaks to the workload with the kubeconfig of the cluster, under its own program's name. */
   const coreWrites = (name: string): Request[] =>
     requestsSince(servers[name]!).filter((one) => one.agent.startsWith('capi-manager') && isWrite(one))

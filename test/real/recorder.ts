@@ -51,6 +51,11 @@ export async function record(kube: Kube, kinds: readonly KindRef[], options: Rec
       say(what, `label ${label}=${value}`)
     }
     const status = object['status'] ?? {}
+    for (const { name, state, message = '' } of status.teardown?.steps ?? []) {
+      if (facts.get(`step ${name}`) === state) continue
+      facts.set(`step ${name}`, state)
+      say(what, `step ${name}=${state} ${message}`)
+    }
     for (const { type, status: word, reason = '' } of [
       ...(status.conditions ?? []),
       ...(status.v1beta2?.conditions ?? []),
