@@ -38,7 +38,8 @@ export interface RecoveryWorld extends EngineWorld {
   /** Resolves when Terraform (or what stands for it) has come to this moment. */
   reach(moment: Moment): Promise<void>
   record(): Promise<RunRecord | undefined>
-  kill(victim: Victim, manager: ChildProcess): Promise<void>
+  /** Returns how many resources had been made by then. */
+  kill(victim: Victim, manager: ChildProcess): Promise<number>
   /** Takes the API server away for a while; it comes back on the same port with everything it had. */
   withoutServer(ms: number): Promise<void>
   /** Ends every process this world started. */
@@ -50,7 +51,7 @@ export interface RecoveryWorld extends EngineWorld {
 const RUNNER = join(import.meta.dirname, 'engine-runner.ts')
 const MANAGER = join(import.meta.dirname, 'engine-manager.ts')
 
-export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep 0.$((2 + $i));'): Promise<RecoveryWorld> {
+export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'): Promise<RecoveryWorld> {
   const world = await engineWorld()
   const marks = join(world.folder, 'marks')
   mkdirSync(marks)
@@ -138,11 +139,13 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep 0.$((2 + $i)
       const runner = (await record())?.run?.runner?.pid
       if (victim === 'manager' || victim === 'all') slay(manager.pid)
       if (victim === 'runner' || victim === 'all') slay(runner)
+      const made = ledger().length
       if (victim === 'terraform' || victim === 'all') slay(terraformPid())
       rmSync(marks, { recursive: true, force: true })
       mkdirSync(marks)
       // From here on nothing is slow any more.
       writeFileSync(binary, slowTerraform(marks, undefined))
+      return made
     },
     withoutServer: (ms) => world.restartServer(ms),
     async assertWhole() {

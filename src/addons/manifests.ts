@@ -33,11 +33,12 @@ function toManifest(value: unknown, where: string): Manifest {
   return value as unknown as Manifest
 }
 
-/** YAML documents, one per object, in the given order. Long strings are not folded: what is written is what is read. */
+/** What core reads with is older than YAML 1.2: a bare `yes` would be a boolean there. Long strings are not folded. */
+const FORMAT = { lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1' } as const
+
+/** YAML documents, one per object, in the given order: what is written is what is read. */
 export function formatManifests(manifests: readonly Manifest[]): string {
-  return manifests
-    .map((manifest) => `---\n${stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })}`)
-    .join('')
+  return manifests.map((manifest) => `---\n${stringify(manifest, FORMAT)}`).join('')
 }
 
 /** Texts of at most `limit` bytes each, documents kept whole and in order. */

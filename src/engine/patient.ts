@@ -8,18 +8,20 @@ const MOST_MS = 5_000
 export interface Patience {
   readonly clock: Clock
   readonly log: Log
-  /** Monotonic milliseconds after which an error is passed on. */
+  /** Monotonic milliseconds until which a call that fails now is repeated. */
   until(): number
 }
 
 export function patientObjects(objects: Objects, patience: Patience): Objects {
   const { clock, log } = patience
   async function insist<T>(what: string, work: () => Promise<T>): Promise<T> {
+    let until: number | undefined
     for (let wait = FIRST_MS; ; wait = Math.min(MOST_MS, wait * 2)) {
       try {
         return await work()
       } catch (error) {
-        if (!isPassing(error) || clock.monotonic() + wait > patience.until()) throw error
+        until ??= patience.until()
+        if (!isPassing(error) || clock.monotonic() + wait > until) throw error
         log.warn('API server does not answer, trying again', { what, error: messageOf(error) })
         await pause(clock, wait)
       }

@@ -70,10 +70,10 @@ class LocalEngine implements Engine {
   async observe(key: ObjectKey): Promise<WorkspaceView> {
     const id = idOf(key)
     const record = this.#known.get(id) ?? (await this.#refresh(key))?.record
-    if (!record || !isOpen(record.run)) return { record, activity: 'idle', cancelling: false }
-    const { run } = record
-    const cancelling = readFact({ path: run.folder }, 'cancel')?.runId === run.id
+    const run = record?.run
+    const cancelling = run !== undefined && readFact({ path: run.folder }, 'cancel')?.runId === run.id
     if (this.#watcher.isWatching(id)) return { record, activity: 'running', cancelling }
+    if (!isOpen(run)) return { record, activity: 'idle', cancelling: false }
     const activity = await this.#activityOf(key, run)
     return { record: this.#known.get(id) ?? record, activity, cancelling }
   }
@@ -81,13 +81,11 @@ class LocalEngine implements Engine {
   async start(request: StartRequest): Promise<void> {
     const { owner } = request
     const id = idOf(owner)
+    if (this.#watcher.isWatching(id)) return
     const seen = await this.#refresh(owner)
     // Another manager may have been at work: whoever decided on older news decides again.
     if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#tell(owner)
-    if (isOpen(seen?.record.run)) {
-      const activity = this.#watcher.isWatching(id) ? 'running' : await this.#activityOf(owner, seen.record.run)
-      if (activity !== 'lost') return
-    }
+    if (isOpen(seen?.record.run) && (await this.#activityOf(owner, seen.record.run)) !== 'lost') return
     const { clock, workDir } = this.#options
     const folder = folderPath(workDir, owner)
     const record = openRun(seen?.record ?? freshRecord(), request, folder, toTimestamp(clock.now()))

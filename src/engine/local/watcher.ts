@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock, Log } from '#lib'
 import { identityOf, livenessOf, type ProcessIdentity } from '../processes.ts'
-import type { RunRecord } from '../record/record.ts'
+import { isOpen, type RunRecord } from '../record/record.ts'
 import { folderOf, readFact } from '../runner/folder.ts'
 import { Tail } from '../runner/tail.ts'
 import type { ObjectKey } from '../workspace.ts'
@@ -46,6 +46,8 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
   let looking: NodeJS.Timeout | undefined
 
   const add = (one: Omit<Watched, 'seen' | 'phase' | 'toldAt'>) => {
+    const before = watched.get(idOf(one.key))
+    if (before) end(before)
     watched.set(idOf(one.key), { ...one, seen: 0, phase: '', toldAt: Number.NEGATIVE_INFINITY })
     looking ??= setInterval(lookAll, LOOK_MS)
     looking.unref()
@@ -74,7 +76,8 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
   }
   const tell = (one: Watched, changed: number) => {
     const record = readFact({ path: one.folder }, 'report')?.record
-    if (record?.run?.id !== one.runId) return
+    // A run is over when its runner is: until then it still holds the lock and tidies its folder.
+    if (record?.run?.id !== one.runId || !isOpen(record.run)) return
     const isNews = record.run.phase !== one.phase
     const now = clock.monotonic()
     if (!isNews && now - one.toldAt < TELL_MS) return

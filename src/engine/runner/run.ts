@@ -3,8 +3,8 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { CaptError, messageOf } from '#lib'
 import { acquireLock, type Lock, RENEW_MS } from '../lock.ts'
-import { isPassing, patientObjects } from '../patient.ts'
-import { ownIdentity } from '../processes.ts'
+import { isPassing, patientObjects, pause } from '../patient.ts'
+import { livenessOf, ownIdentity } from '../processes.ts'
 import type { Suspect } from '../record/record.ts'
 import { closeRecord } from './close.ts'
 import { freeBytes, guardDisk, NEEDED_BYTES } from './disk.ts'
@@ -23,6 +23,8 @@ export type { RunnerWorld } from './session.ts'
 
 /** After Terraform has ended, this long is waited for an API server that is away. */
 const SAVE_PATIENCE_MS = 10 * 60_000
+const LOCK_PATIENCE_MS = 60_000
+const LOCK_LOOK_MS = 200
 
 /** `done`: closed. `not-ours`: another runner has it, or it is over. `unsaved`: the folder knows more than the server. */
 export type RunEnd = 'done' | 'not-ours' | 'unsaved'
@@ -91,7 +93,14 @@ class Runner {
   async #takeLock({ owner, runId, verb, tool }: RunRequest): Promise<void> {
     const { objects, clock } = this.#session.world
     const holder = ownIdentity()
-    const answer = await acquireLock(objects, clock, { owner, runId, verb, holder, toolVersion: tool.version })
+    const ask = () => acquireLock(objects, clock, { owner, runId, verb, holder, toolVersion: tool.version })
+    let answer = await ask()
+    // A runner of this machine that has closed its run is about to let go.
+    const until = clock.monotonic() + LOCK_PATIENCE_MS
+    while (answer.is === 'busy' && livenessOf(answer.holder) === 'alive' && clock.monotonic() < until) {
+      await pause(clock, LOCK_LOOK_MS)
+      answer = await ask()
+    }
     if (answer.is === 'held') {
       this.#lock = answer.lock
       return
@@ -159,8 +168,9 @@ class Runner {
       return this.#giveUp(error)
     }
     try {
-      await this.#lock?.release()
+      // While we hold the lock the folder is ours.
       this.#tidy()
+      await this.#lock?.release()
     } catch (error) {
       world.log.warn('Cleaning up failed', { error: messageOf(error) })
     }
@@ -174,11 +184,13 @@ class Runner {
 
   /** What only an interrupted run needs is not left lying about: some of it is secret. */
   #tidy(): void {
-    const { folder, keeper } = this.#session
+    const { folder, keeper, request } = this.#session
     for (const path of [folder.messages, folder.errors, folder.plan, folder.vars]) {
       rmSync(path, { recursive: true, force: true })
     }
-    for (const fact of ['cancel', 'request'] as const) removeFact(folder, fact)
+    for (const fact of ['cancel', 'request'] as const) {
+      if (readFact(folder, fact)?.runId === request.runId) removeFact(folder, fact)
+    }
     pruneLogs(folder, keeper.record.history)
   }
 

@@ -1,0 +1,133 @@
+// The engine around its runners, with runners that do as the test says: when a run is over, lost, queued or none of ours.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { WorkspaceTemplateApply } from '#api'
+import { KubeError } from '#kube'
+import { silentLog, systemClock } from '#lib'
+import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
+import { patientObjects } from '../patient.ts'
+import { readRecord } from '../record/record-store.ts'
+import { render } from '../render/render.ts'
+import { createLocalEngine } from './local-engine.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capt-local-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+const program = (name: string, text: string) => {
+  writeFileSync(join(root, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  return join(root, name)
+}
+const terraform = program('terraform', `echo '{"terraform_version":"1.11.4"}'`)
+/** Closes its run in the report, as a runner does, then takes its time to end. */
+const CLOSES = `sed -e 's/"phase":"Queued"/"phase":"Succeeded"/' -e 's/.*"seen":{"record":\\(.*\\),"version":"[^"]*"}.*/{"record":\\1,"saved":true}/' "$3/request.json" > "$3/report.json"`
+
+async function open(runner: string, concurrency = 4) {
+  const { objects, failNext } = memoryCluster()
+  const workDir = mkdtempSync(join(root, 'work-'))
+  const engine = await createLocalEngine({
+    objects,
+    workDir,
+    clock: systemClock,
+    log: silentLog,
+    concurrency,
+    terraform: { binary: terraform },
+    kubeconfigForRunner: 'none',
+    runner: [runner],
+  })
+  const start = async (name: string, basedOn?: { runId: string | undefined }) => {
+    const { metadata, apiVersion, kind } = await objects
+      .create(WorkspaceTemplateApply, anApply({}, { name }))
+      .catch(() => anApply({}, { name }))
+    const owner = { namespace: 'default', name, uid: metadata.uid ?? '', apiVersion, kind }
+    const rendering = render(aTemplate(), anApply())
+    assert.ok(rendering.ok)
+    const { workspace } = rendering
+    await engine.start({
+      owner,
+      verb: 'apply',
+      hash: workspace.hash,
+      workspace,
+      timeoutSeconds: 60,
+      ...(basedOn ? { basedOn } : {}),
+    })
+    return owner
+  }
+  const until = async (owner: { namespace: string; name: string }, activity: string) => {
+    const began = Date.now()
+    while ((await engine.observe(owner)).activity !== activity) {
+      assert.ok(Date.now() - began < 10_000, `it never became ${activity}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return Date.now() - began
+  }
+  return { engine, objects, failNext, start, until }
+}
+
+describe('the local engine', () => {
+  it('takes a run for over only when its runner has ended, whatever its report says', async () => {
+    const { engine, start, until } = await open(program('slow', `${CLOSES}; sleep 0.8`))
+    const owner = await start('a')
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    assert.equal((await engine.observe(owner)).activity, 'running')
+    await start('a')
+    await until(owner, 'idle')
+    assert.equal((await engine.observe(owner)).record?.run?.phase, 'Succeeded')
+    await engine.stop()
+  })
+
+  it('takes a runner that ends without a word for lost, and says what it said', async () => {
+    const { engine, start, until, objects } = await open(program('broken', 'echo cannot reach the server >&2; exit 1'))
+    const owner = await start('a')
+    await until(owner, 'lost')
+    await engine.abandon(owner)
+    const fault = (await readRecord(objects, owner))?.record.run?.fault
+    assert.equal(fault?.code, 'CAPT_RUN_LOST')
+    assert.match(fault?.message ?? '', /it said: cannot reach the server/)
+    await engine.stop()
+  })
+
+  it('runs as many at once as it may, the others after them', async () => {
+    const { engine, start, until } = await open(program('brief', `${CLOSES}; sleep 0.2`), 1)
+    const owners = [await start('a'), await start('b'), await start('c')]
+    assert.equal((await engine.observe(owners[2]!)).record?.run?.phase, 'Queued')
+    for (const owner of owners) await until(owner, 'idle')
+    await engine.stop()
+  })
+
+  it('takes a run out of the line when it is cancelled before it began', async () => {
+    const { engine, start, until, objects } = await open(program('holds', `${CLOSES}; sleep 0.5`), 1)
+    const first = await start('a')
+    const second = await start('b')
+    const run = (await engine.observe(second)).record!.run!
+    await engine.cancel(second, run.id)
+    assert.equal((await readRecord(objects, second))?.record.run?.phase, 'Cancelled')
+    await until(first, 'idle')
+    assert.equal((await engine.observe(second)).activity, 'idle')
+    await engine.stop()
+  })
+
+  it('starts nothing upon older news', async () => {
+    const { engine, start, until, objects } = await open(program('quick', CLOSES))
+    const owner = await start('a', { runId: undefined })
+    await until(owner, 'idle')
+    const { id } = (await readRecord(objects, owner))!.record.run!
+    await start('a', { runId: undefined })
+    assert.equal((await readRecord(objects, owner))?.record.run?.id, id)
+    await engine.stop()
+  })
+})
+
+describe('patience with an API server that is away', () => {
+  it('has an end, counted from the first failure', async () => {
+    const clock = handWoundClock()
+    const { objects, failNext } = memoryCluster()
+    failNext('get', WorkspaceTemplateApply, 'Unreachable', { times: 1000 })
+    const patient = patientObjects(objects, { clock, log: silentLog, until: () => clock.monotonic() + 60_000 })
+    const asked = assert.rejects(patient.get(WorkspaceTemplateApply, { name: 'a' }), KubeError)
+    for (let i = 0; i < 30; i++) await clock.advance(5_000)
+    await asked
+    assert.ok(clock.monotonic() <= 150_000)
+  })
+})
