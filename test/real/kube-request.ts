@@ -1,4 +1,4 @@
-// The smallest client that reaches a real API server: a kubeconfig with a client certificate, JSON in and out.
+// The smallest client that reaches a real API server: a kubeconfig with a token or a client certificate, JSON in and out.
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { parse } from 'yaml'
@@ -16,7 +16,8 @@ export function openServer(kubeconfigPath: string): Server {
   const config = parse(readFileSync(kubeconfigPath, 'utf8'))
   const { cluster } = config.clusters[0]
   const { user } = config.users[0]
-  const decode = (text: string) => Buffer.from(text, 'base64')
+  const decode = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text, 'base64'))
+  const identity = user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 8,
@@ -38,7 +39,7 @@ export function openServer(kubeconfigPath: string): Server {
             method,
             path,
             agent,
-            headers: { accept: 'application/json', ...headers },
+            headers: { accept: 'application/json', ...identity, ...headers },
           },
           (response) => {
             let answer = ''
