@@ -34,6 +34,13 @@ const HelmRelease: KindRef = {
   plural: 'helmreleases',
   namespaced: true,
 }
+const OCIRepository: KindRef = {
+  group: 'source.toolkit.fluxcd.io',
+  version: 'v1',
+  kind: 'OCIRepository',
+  plural: 'ocirepositories',
+  namespaced: true,
+}
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
 const ledger = () => simulatedLedger(world.home.others, key).list()
@@ -227,6 +234,20 @@ describe('a wish that is taken back', () => {
       body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': 'enabled' } } },
     })
     await world.until('Karpenter is back', () => world.stage('demo', 'node-pool')?.state === 'Healthy', 120)
+  })
+
+  it('leaves no source behind that only the earlier wish needed: the CRDs of Flux would wait for it', async () => {
+    world = await addonsWorld()
+    const workload = await upWithNodes(1)
+    await world.home.others.patch(Cluster, key, {
+      type: 'merge',
+      body: { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } },
+    })
+    await world.until('Karpenter is gone', () => world.stage('demo', 'karpenter')?.state === 'NotWanted', 200)
+    await deleteCluster()
+    await world.until('torn down', isTornDown, 200)
+    assert.deepEqual(workload.storage.list(OCIRepository), [])
+    assert.equal(steps()['flux/objects'], 'Done')
   })
 
   it('keeps a Flux that other releases still need, and says which', async () => {

@@ -114,6 +114,9 @@ export async function lookAtStep(context: TeardownContext, step: Step, objects: 
 /** What a stage delivered goes in reverse: objects of a CRD before the CRD, everything before its namespace. */
 async function lookAtObjects(context: TeardownContext, step: Step, objects: Objects): Promise<StepSight> {
   const stage = context.stages.find((one) => one.name === step.stage)
+  const sources = stage?.flux ? await ownSources(objects) : []
+  // Flux takes its finalizers off itself: what is of its kinds goes while it runs, or its CRDs would wait for ever.
+  if (sources.length > 0) return { step, left: sources, inUse: [], isControllerAlive: await isFluxAlive(objects) }
   const manifests = await deliveredBy(context, step.stage)
   const removable = [...manifests].reverse().filter((manifest) => !isShared(manifest))
   const found = (
@@ -134,6 +137,13 @@ function isShared(manifest: Manifest): boolean {
     manifest.kind === 'Namespace' &&
     ['kube-system', 'default', 'kube-public', 'kube-node-lease'].includes(manifest.metadata.name)
   )
+}
+
+/** Also those that an earlier wish has left, and that nobody would deliver now. */
+async function ownSources(objects: Objects): Promise<readonly Thing[]> {
+  const isOurs = ({ metadata }: AnyObject) => metadata.labels?.[MANAGED_LABEL] === 'true'
+  const kinds = [OCIRepositoryKind, HelmRepositoryKind]
+  return (await Promise.all(kinds.map((kind) => things(objects, kind, isOurs)))).flat()
 }
 
 async function foreignReleases(objects: Objects): Promise<readonly string[]> {
