@@ -49,10 +49,11 @@ for (const version of VERSIONS.capi) {
       await until('CAPTCluster is ready', () => holds('infra', 'Ready'))
       await until('CAPTControlPlane is available', () => holds('plane', 'Available'))
       await until('core sees an available cluster', async () => isAvailable(await get('cluster')), 120)
-      const cluster = await get('cluster')
+      // Core writes conditions, spec and status one after the other.
+      await until('core tells the phase', async () => (await get('cluster'))['status'].phase === 'Provisioned')
       const { port } = new URL(world.workload.url)
-      assert.deepEqual(cluster['spec'].controlPlaneEndpoint, { host: '127.0.0.1', port: Number(port) })
-      assert.equal(cluster['status'].phase, 'Provisioned')
+      const { controlPlaneEndpoint } = (await get('cluster'))['spec']
+      assert.deepEqual(controlPlaneEndpoint, { host: '127.0.0.1', port: Number(port) })
       prove('Cluster API', version, 'manifest to provisioned, initialized and available', `contract ${contract}`)
     })
 
