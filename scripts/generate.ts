@@ -1,4 +1,5 @@
-// Writes what is generated from the kinds and the error sections: config/crd, docs/kinds, docs/errors.md.
+// Writes what is generated from the kinds, the error sections and the command table: config/crd, docs/kinds, docs/errors.md,
+// docs/commands.md.
 // With --check it writes nothing, lists what is stale and ends with 1.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
 import { catalogFiles } from './catalog-files.ts'
+import { renderCommandPage } from './command-page.ts'
 import { renderErrorPage } from './error-page.ts'
 import { manifestFiles } from './manifest-files.ts'
 
@@ -20,6 +21,7 @@ export function generatedFiles(root: string): Map<string, string> {
   }
   files.set('docs/kinds/README.md', renderReferenceIndex(ALL_KINDS))
   files.set('docs/errors.md', renderErrorPage(errorSections(root)))
+  files.set('docs/commands.md', renderCommandPage())
   for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
   for (const [path, text] of manifestFiles()) files.set(path, text)
   return files
