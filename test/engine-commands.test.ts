@@ -114,7 +114,9 @@ describe('capt state', () => {
     await start(1)
     const old = (await loadState(objects, owner))!
     await start(3)
-    assert.match((await call(state, 'list demo')).out, / 2 {10}3 .*holds/)
+    const listed = (await call(state, 'list demo')).out
+    assert.match(listed, / 2 {10}3 .*holds/)
+    assert.match(listed, /secret_suffix = "demo-[a-z0-9]*[a-z]"/)
     assert.equal(
       (await call(state, 'show demo')).out,
       'terraform_data.x[0]\nterraform_data.x[1]\nterraform_data.x[2]\n',

@@ -1,7 +1,16 @@
 // The Terraform state of an apply and its copies: look at them, and decide which one holds.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { findOwner, loadBackup, loadState, type ObjectKey, readRecord, readState, restoreState } from '#engine'
+import {
+  findOwner,
+  loadBackup,
+  loadState,
+  type ObjectKey,
+  readRecord,
+  readState,
+  restoreState,
+  suffixOf,
+} from '#engine'
 import { CaptError, messageOf } from '#lib'
 import {
   type Arguments,
@@ -65,6 +74,10 @@ async function list({ connected, key, io }: Task): Promise<number> {
   io.stdout.write('SERIAL  RESOURCES  SAVED                 WHAT\n')
   row(current.serial, current.addresses.length, record?.state?.savedAt ?? '', `holds, lineage ${current.lineage}`)
   for (const { serial, resources, savedAt } of record?.backups ?? []) row(serial, resources, savedAt, 'copy')
+  if (record?.backend === undefined) {
+    const lines = [`namespace     = "${key.namespace}"`, `secret_suffix = "${suffixOf(key)}"`]
+    io.stdout.write(`\nTerraform by hand reads it with backend "kubernetes" and\n  ${lines.join('\n  ')}\n`)
+  }
   return EXIT.fine
 }
 
