@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { DeploymentKind, keyText } from '#api'
+import { DeploymentKind } from '#api'
 import type { MemoryCluster } from '#testing'
+import { watchOrder } from './addons-order.ts'
 import { type AddonsWorld, addonsWorld, Cluster, conditionStatus } from './addons-world.ts'
 
 let world: AddonsWorld
@@ -10,19 +11,6 @@ afterEach(async () => await world.close())
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const demo = () => world.home.peek(Cluster, { namespace: 'default', name: 'demo' })
 const gate = () => demo()?.metadata.labels?.['karpenter.sh/enabled']
-
-/** Sentences about everything of Karpenter that reached the workload while Flux did not run. */
-function watchOrder(workload: MemoryCluster): readonly string[] {
-  const early: string[] = []
-  const isUp = (name: string) =>
-    conditionStatus(workload.peek(DeploymentKind, { namespace: 'flux-system', name }), 'Available') === 'True'
-  workload.storage.onEvent(({ type, kind, object }) => {
-    const isKarpenters = object.metadata.name === 'karpenter' || /^(NodePool|EC2NodeClass)$/.test(kind.kind)
-    if (type === 'ADDED' && isKarpenters && !(isUp('source-controller') && isUp('helm-controller')))
-      early.push(`${kind.kind} ${keyText({ name: object.metadata.name })}`)
-  })
-  return early
-}
 
 describe('the order of add-ons', () => {
   it('is kept when both labels are there from the start', async () => {

@@ -49,6 +49,8 @@ export interface AddonsWorld {
   /** Errors that the workload API of a cluster answers with. */
   readonly broken: Map<string, KubeError>
   addCluster(name: string, options?: ClusterOptions): Promise<MemoryCluster>
+  /** The same Cluster with another workload, new and empty: what a simulated cluster finds after a move. */
+  renewWorkload(name: string): Promise<MemoryCluster>
   delivery(cluster: string): AddonDelivery | undefined
   stage(cluster: string, stage: string): NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number] | undefined
   /** Moves time in small steps until the answer is true; fails with what is known otherwise. */
@@ -142,6 +144,22 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
     })
   }
 
+  async function startWorkload(key: Key, cluster: ClusterOptions): Promise<MemoryCluster> {
+    const { namespace = 'default', name } = key
+    const workload = memoryCluster({ clock })
+    workloads.set(`${namespace}/${name}`, workload)
+    if (cluster.faults) workload.seed(ConfigMapKind, faultMap(cluster.faults))
+    const connection = {
+      objects: workload.objects,
+      events: recorder,
+      informers: () => createMemoryInformers(workload.storage, 'sync'),
+    }
+    const ledger = simulatedLedger(home.objects, { namespace, name })
+    const started = await startActors({ connection, ledger, clock, log, paceMs: 100, nodes: cluster.nodes ?? 2 })
+    actors.set(`${namespace}/${name}`, started)
+    return workload
+  }
+
   if (options.shipped !== false) home.seed(AddonPipeline, options.pipeline ?? defaultPipeline(HOME))
   startManager()
   await manager!.synced()
@@ -155,25 +173,7 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
     broken,
     async addCluster(name, cluster = {}) {
       const namespace = cluster.namespace ?? 'default'
-      const workload = memoryCluster({ clock })
-      workloads.set(`${namespace}/${name}`, workload)
-      if (cluster.faults) workload.seed(ConfigMapKind, faultMap(cluster.faults))
-      const connection = {
-        objects: workload.objects,
-        events: recorder,
-        informers: () => createMemoryInformers(workload.storage, 'sync'),
-      }
-      actors.set(
-        `${namespace}/${name}`,
-        await startActors({
-          connection,
-          ledger: simulatedLedger(home.objects, { namespace, name }),
-          clock,
-          log,
-          paceMs: 100,
-          nodes: cluster.nodes ?? 2,
-        }),
-      )
+      const workload = await startWorkload({ namespace, name }, cluster)
       home.seed(CAPTControlPlane, {
         apiVersion: CAPTControlPlane.apiVersion,
         kind: CAPTControlPlane.kind,
@@ -192,6 +192,10 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
         status: { initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true } },
       } as AnyObject)
       return workload
+    },
+    async renewWorkload(name) {
+      await world.stopActors(name)
+      return await startWorkload({ namespace: 'default', name }, {})
     },
     delivery: (name) => home.peek<AddonDelivery>(AddonDelivery, { namespace: 'default', name }),
     stage: (cluster, stage) => world.delivery(cluster)?.status?.stages?.find((one) => one.name === stage),

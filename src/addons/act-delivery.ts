@@ -5,7 +5,7 @@ import { toTimestamp } from '#lib'
 import { addFinalizer, removeFinalizer, type World, withOwner } from '#runtime'
 import { actTeardown } from './act-teardown.ts'
 import { carrierKind } from './carriers.ts'
-import { clusterOwner, deliverPart, partOf } from './deliver-part.ts'
+import { clusterOwner, deliverPart, partOf, redeliverPart } from './deliver-part.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { HelmReleaseKind } from './health-read.ts'
 import { CLUSTER_LABEL, DELIVERY_FINALIZER, GATES_ANNOTATION, NUDGE_ANNOTATION, PIPELINE_LABEL } from './names.ts'
@@ -33,6 +33,8 @@ export async function actDelivery(
       return await openGate(world, observer, seen, action.label)
     case 'deliver':
       return await deliverPart(world, observer, seen, action.stage, action.part)
+    case 'redeliver':
+      return await redeliverPart(world, observer, seen, action)
     case 'nudge':
       return await nudge(world, seen, action.stage, action.part, action.attempt)
     case 'retry-release':

@@ -23,6 +23,7 @@ import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { reportDelivery } from './delivery-status.ts'
 import { type Observer, observeDelivery } from './observe-delivery.ts'
 import { setClusterIndex } from './observe-stages.ts'
+import { createPresenceMemory } from './presence.ts'
 import { createWorkloadWatches } from './workload-watches.ts'
 
 export const DELIVERY_CONTROLLER = 'addondelivery'
@@ -36,6 +37,7 @@ export function addonDeliveryController(ports: DeliveryPorts): DeliveryControlle
   const observer: Observer = {
     ports,
     carriers: createCarrierMemory(),
+    presence: createPresenceMemory(),
     watches: createWorkloadWatches(ports.maxWatches),
   }
   return {

@@ -1,15 +1,22 @@
 // Writes one part of a stage into the management cluster: its carriers first, then the set that names them.
-import { clusterKind, clusterResourceSetKind, type KindRef, type OwnerReference, type UnknownObject } from '#api'
-import { CaptError } from '#lib'
+import {
+  clusterKind,
+  clusterResourceSetBindingKind,
+  clusterResourceSetKind,
+  type KindRef,
+  type OwnerReference,
+  type UnknownObject,
+} from '#api'
+import { CaptError, toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import { carrierKind, renderCarrier } from './carriers.ts'
 import { carryOver } from './carry.ts'
-import type { DeliverySeen } from './delivery-seen.ts'
+import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { splitManifests } from './manifests.ts'
 import { STAGE_LABEL } from './names.ts'
 import type { Observer } from './observe-delivery.ts'
-import type { Part } from './render-part.ts'
-import { compareSet, renderSet } from './resource-sets.ts'
+import { type Part, toOwnPart } from './render-part.ts'
+import { compareSet, isRemembered, renderSet } from './resource-sets.ts'
 
 export function partOf(seen: DeliverySeen, stage: string, index: number): Part {
   const part = seen.stages.find((one) => one.stage.name === stage)?.parts[index]
@@ -24,8 +31,50 @@ export async function deliverPart(
   stage: string,
   index: number,
 ): Promise<void> {
-  const { ports, carriers } = observer
   const part = partOf(seen, stage, index)
+  const { resourceSets } = observer.ports
+  const namespace = seen.delivery.metadata.namespace!
+  const cluster = seen.delivery.spec.clusterName
+  const live = world.cache.get(clusterResourceSetKind(resourceSets!), { namespace, name: part.set })
+  const binding = world.cache.get(clusterResourceSetBindingKind(resourceSets!), { namespace, name: cluster })
+  if (!isRemembered(live, binding, part)) return await writePart(world, observer, seen, stage, part)
+  await writePart(world, observer, seen, stage, toOwnPart(part, stage, cluster), remarkOf(seen))
+}
+
+const remarkOf = (seen: DeliverySeen) => `Delivered again at ${toTimestamp(seen.nowMs)}`
+
+/**
+ * Makes core apply a part once more. core skips a resource whose hash its binding has recorded, resource by resource: a
+ * touched annotation or one more resource beside it changes nothing, so the text itself gets a comment that was never
+ * there. In a shared carrier that comment would make every Cluster of the namespace apply again; this Cluster's set is
+ * turned to a carrier of its own instead.
+ */
+export async function redeliverPart(
+  world: World,
+  observer: Observer,
+  seen: DeliverySeen,
+  { stage, part: index, why }: Extract<DeliveryAction, { do: 'redeliver' }>,
+): Promise<void> {
+  const part = toOwnPart(partOf(seen, stage, index), stage, seen.delivery.spec.clusterName)
+  observer.presence.forget(`${seen.delivery.metadata.namespace}/${part.set}`)
+  await writePart(world, observer, seen, stage, part, remarkOf(seen))
+  world.events.emit(seen.delivery, {
+    type: 'Warning',
+    reason: 'Redelivering',
+    message: `Delivering again: ${why}`,
+    action: 'Redeliver',
+  })
+}
+
+async function writePart(
+  world: World,
+  observer: Observer,
+  seen: DeliverySeen,
+  stage: string,
+  part: Part,
+  remark?: string,
+): Promise<void> {
+  const { ports, carriers } = observer
   const namespace = seen.delivery.metadata.namespace!
   const owner = clusterOwner(world, observer, seen)
   const texts = await carriedTexts(observer, seen, part)
@@ -36,7 +85,7 @@ export async function deliverPart(
       stage,
       owner,
       carrier,
-      text: texts[at]!,
+      text: remark === undefined ? texts[at]! : withRemark(texts[at]!, remark),
       clusterApi: ports.clusterApi,
     }
     carriers.forget(namespace, carrier.name)
@@ -44,6 +93,9 @@ export async function deliverPart(
   }
   await writeSet(world, observer, seen, stage, part, owner)
 }
+
+/** Inside the first document: a comment before it would be a document of its own. */
+const withRemark = (text: string, remark: string) => text.replace(/^(---\n)?/, `$1# ${remark}\n`)
 
 /** Carriers of one cluster take over what others put on the live objects; a shared carrier cannot. */
 async function carriedTexts({ ports }: Observer, seen: DeliverySeen, part: Part): Promise<readonly string[]> {

@@ -3,6 +3,7 @@ import type { AddonDelivery, AddonPipeline, AddonStage, ClusterFacts, StageStatu
 import type { MatrixFault } from '#catalog'
 import type { Projected } from '#kube'
 import type { Finding } from './health-finding.ts'
+import type { Absence } from './presence.ts'
 import type { Part } from './render-part.ts'
 import type { Rendered } from './render-stage.ts'
 import type { TeardownAction, TeardownSeen } from './teardown-seen.ts'
@@ -27,6 +28,8 @@ export interface PartSeen {
   readonly complaint: string | undefined
   /** Undefined while nobody has looked into the workload cluster. */
   readonly findings: readonly Finding[] | undefined
+  /** Objects that were delivered and are not there. */
+  readonly absence: Absence | undefined
 }
 
 /** What was found in the workload cluster before the first delivery. */
@@ -81,6 +84,8 @@ export type DeliveryAction =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'adopt' | 'label-cluster' }
   | { readonly do: 'open-gate'; readonly label: string }
   | { readonly do: 'deliver'; readonly stage: string; readonly part: number }
+  /** `why`: what is missing or wrong, for the event. */
+  | { readonly do: 'redeliver'; readonly stage: string; readonly part: number; readonly why: string }
   | { readonly do: 'nudge'; readonly stage: string; readonly part: number; readonly attempt: number }
   | { readonly do: 'retry-release'; readonly namespace: string; readonly name: string; readonly attempt: number }
   | { readonly do: 'teardown'; readonly action: TeardownAction }

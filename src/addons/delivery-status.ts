@@ -5,6 +5,7 @@ import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { summarize } from './health.ts'
+import { recordRedeliveries } from './redelivery.ts'
 import { judgeTeardown } from './teardown.ts'
 import type { StageJudgement } from './verdict.ts'
 
@@ -73,6 +74,7 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
   const looked = seen.parts.some((part) => part.findings !== undefined)
   const health = state === 'Healthy' ? 'True' : looked ? 'False' : 'Unknown'
   const healthySince = before?.healthy?.status === health ? (before.healthy.since ?? now) : now
+  const redelivery = recordRedeliveries(seen.parts, before, judged.redelivered, nowMs)
   const speaks = decision.is === 'waiting' || decision.is === 'stalled'
   const error = state === 'Healthy' ? undefined : (failure ?? (judged.attempts > 0 ? before?.lastError : undefined))
   return {
@@ -101,6 +103,7 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
           },
         }
       : {}),
+    ...(redelivery.length > 0 ? { redelivery } : {}),
     ...(judged.attempts > 0 ? { attempts: judged.attempts } : {}),
     ...(judged.lastAttemptAt ? { lastAttemptAt: judged.lastAttemptAt } : {}),
     ...(judged.failedAt ? { failedAt: judged.failedAt } : {}),

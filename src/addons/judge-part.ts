@@ -3,6 +3,7 @@ import type { StageStatus } from '#api'
 import { act, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen, PartSeen, StageSeen } from './delivery-seen.ts'
 import { healthHint } from './hints.ts'
+import { judgeAbsence } from './redelivery.ts'
 import { fail, isLate, untilLate, type Verdict } from './verdict.ts'
 
 /** Undefined when the part is delivered and healthy. */
@@ -34,7 +35,7 @@ export function judgePart(
     if (isBroken || isLate(seen, all, before)) return fail('Delivering', fault, [retry], seen, all, before)
     return { state: 'Delivering', decision: waiting('NotDelivered', message, untilLate(seen, all, before)) }
   }
-  return judgeFindings(seen, part, index, all, before)
+  return judgeAbsence(seen, part, index, all, before) ?? judgeFindings(seen, part, index, all, before)
 }
 
 export function judgeFindings(
@@ -58,7 +59,7 @@ export function judgeFindings(
   return fail(
     'Checking',
     { code, message: text, hint: healthHint(text) },
-    retriesFor(seen, part, index, before),
+    retriesFor(seen, part, index, before, text),
     seen,
     all,
     before,
@@ -71,9 +72,13 @@ function retriesFor(
   { part }: PartSeen,
   index: number,
   before: StageStatus | undefined,
+  why: string,
 ): readonly DeliveryAction[] {
   const attempt = (before?.attempts ?? 0) + 1
   const releases = part.checks.filter((check) => check.type === 'HelmReleaseReady')
-  if (releases.length === 0) return [{ do: 'nudge', stage: seen.stage.name, part: index, attempt }]
+  // A shared carrier is left alone: what is there and does not work would make every cluster of an outage its own copy.
+  if (releases.length === 0 && part.carriers.some((carrier) => carrier.shared))
+    return [{ do: 'nudge', stage: seen.stage.name, part: index, attempt }]
+  if (releases.length === 0) return [{ do: 'redeliver', stage: seen.stage.name, part: index, why }]
   return releases.map((check) => ({ do: 'retry-release', namespace: check.namespace ?? '', name: check.name, attempt }))
 }

@@ -59,6 +59,8 @@ function verdictOf(
   const startedAt = before?.startedAt ?? toTimestamp(all.nowMs)
   for (const [index, part] of seen.parts.entries()) {
     const verdict = judgePart(seen, part, index, all, before, gate)
+    // Nothing is tried again on ground that is not there: what lies below comes first.
+    if (verdict && unready.length > 0) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
     if (verdict) return { startedAt, ...verdict }
   }
   return { state: 'Healthy', decision: done, startedAt, attempts: 0, lastAttemptAt: undefined }

@@ -21,12 +21,14 @@ import { observeStages, ownSets, toSight } from './observe-stages.ts'
 import { observeTeardown } from './observe-teardown.ts'
 import { orderStages } from './plan.ts'
 import type { Workload } from './port.ts'
+import type { PresenceMemory } from './presence.ts'
 import { parseGates, readWishes } from './wish.ts'
 import type { WorkloadWatches } from './workload-watches.ts'
 
 export interface Observer {
   readonly ports: DeliveryPorts
   readonly carriers: CarrierMemory
+  readonly presence: PresenceMemory
   readonly watches: WorkloadWatches
 }
 

@@ -7,8 +7,8 @@ import type { Finding } from './health-finding.ts'
 import { type Check, look } from './health-read.ts'
 import { FLUX_NAMESPACE } from './names.ts'
 import type { StageContext } from './observe-stages.ts'
-import type { Part } from './render-part.ts'
-import { compareSet, complaintOf, readBinding } from './resource-sets.ts'
+import { type Part, toOwnPart } from './render-part.ts'
+import { compareSet, complaintOf, namesAll, readBinding } from './resource-sets.ts'
 
 /** A Flux that lives elsewhere is looked for there. */
 export function moveChecks(parts: readonly Part[], namespace: string): readonly Part[] {
@@ -25,7 +25,7 @@ export async function observeParts(
   isAdopted: boolean,
   mayLook: boolean,
 ): Promise<readonly PartSeen[]> {
-  const { world, ports, carriers, cluster, workload, nowMs } = context
+  const { world, ports, carriers, presence, cluster, workload, nowMs } = context
   const binding = ports.resourceSets
     ? world.cache.get(clusterResourceSetBindingKind(ports.resourceSets), {
         namespace: cluster.namespace,
@@ -34,8 +34,11 @@ export async function observeParts(
     : undefined
   const seen: PartSeen[] = []
   let isOpen = true
-  for (const part of parts) {
-    const set = sets.find((one) => one.metadata.name === part.set)
+  for (const rendered of parts) {
+    const set = sets.find((one) => one.metadata.name === rendered.set)
+    // A Cluster that once needed a carrier of its own keeps it.
+    const own = toOwnPart(rendered, stage.name, cluster.name)
+    const part = set && namesAll(set, own) ? own : rendered
     const hashes = new Map<string, string>()
     let isWritten =
       set !== undefined &&
@@ -54,8 +57,16 @@ export async function observeParts(
     const findings: readonly Finding[] | undefined = isVisible
       ? await lookAt(workload!.objects, part.checks)
       : undefined
-    isOpen = isOpen && isDelivered && (findings?.every((finding) => finding.state === 'healthy') ?? false)
-    seen.push({ part, isWritten, rows, complaint: isDelivered ? undefined : complaintOf(set), findings })
+    const isHealthy: boolean = findings?.every((finding) => finding.state === 'healthy') ?? false
+    const absence =
+      mayLook && isDelivered && workload
+        ? await presence.look(workload.objects, `${cluster.namespace}/${part.set}`, part.manifests, {
+            isHealthy,
+            nowMs,
+          })
+        : undefined
+    isOpen = isOpen && isDelivered && isHealthy
+    seen.push({ part, isWritten, rows, complaint: isDelivered ? undefined : complaintOf(set), findings, absence })
     if (isAdopted) break
   }
   return seen

@@ -25,6 +25,7 @@ import { findHarm } from './harm.ts'
 import { FLUX_NAMESPACE, GATES_ANNOTATION, STAGE_LABEL } from './names.ts'
 import { moveChecks, observeParts } from './observe-parts.ts'
 import type { Workload } from './port.ts'
+import type { PresenceMemory } from './presence.ts'
 import type { Rendered } from './render-stage.ts'
 import { renderFrom } from './stage-input.ts'
 import { outputsOf, readSources } from './variable-sources.ts'
@@ -35,6 +36,7 @@ export interface StageContext {
   readonly world: World
   readonly ports: DeliveryPorts
   readonly carriers: CarrierMemory
+  readonly presence: PresenceMemory
   readonly delivery: Projected<AddonDelivery>
   readonly cluster: ClusterFacts
   readonly pipeline: Projected<AddonPipeline>
@@ -163,8 +165,13 @@ function beforeOf(delivery: Projected<AddonDelivery>, name: string): StageStatus
   const before = delivery.status?.stages?.find((one) => one.name === name)
   const asked = delivery.metadata.annotations?.[RETRY_ANNOTATION]
   if (!before || asked === undefined || asked === delivery.status?.handledRetry) return before
-  const { attempts: _attempts, failedAt, ...rest } = before
-  return failedAt === undefined ? rest : { ...rest, failedAt: toTimestamp(0) }
+  const { attempts: _attempts, failedAt, redelivery, ...rest } = before
+  const long = toTimestamp(0)
+  return {
+    ...rest,
+    ...(failedAt === undefined ? {} : { failedAt: long }),
+    ...(redelivery ? { redelivery: redelivery.map(({ set }) => ({ set, since: long })) } : {}),
+  }
 }
 
 export function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<CAPTControlPlane> | undefined {

@@ -38,6 +38,14 @@ export function renderPart(
   }
 }
 
+/** The same part on carriers of this Cluster alone. */
+export function toOwnPart(part: Part, stage: string, cluster: string): Part {
+  const carriers = part.carriers.map((carrier, index) =>
+    carrier.shared ? { ...carrier, name: carrierName(stage, part.name, cluster, index), shared: false } : carrier,
+  )
+  return { ...part, carriers }
+}
+
 export function toCarriers(
   stage: string,
   part: string,

@@ -49,10 +49,12 @@ function specOf({ cluster, gateLabel, part }: Pick<SetWish, 'cluster' | 'gateLab
   return {
     // A label of our own next to the gate: the gate alone would select every Cluster that has it.
     clusterSelector: { matchLabels: { [CLUSTER_LABEL]: cluster, ...(gateLabel ? { [gateLabel]: 'true' } : {}) } },
-    resources: part.carriers.map((carrier) => ({ kind: carrier.kind, name: carrier.name })),
+    resources: resourcesOf(part),
     strategy: 'Reconcile',
   }
 }
+
+const resourcesOf = (part: Pick<Part, 'carriers'>) => part.carriers.map(({ kind, name }) => ({ kind, name }))
 
 export type SetDifference = 'none' | 'resources' | 'selector'
 
@@ -67,6 +69,12 @@ export function compareSet(live: AnyObject, wish: Pick<SetWish, 'cluster' | 'gat
   return jsonEqual(spec['resources'], wanted.resources) ? 'none' : 'resources'
 }
 
+/** Whether the set carries just these. */
+export function namesAll(live: AnyObject, part: Pick<Part, 'carriers'>): boolean {
+  const { spec } = live as UnknownObject
+  return isPlainObject(spec) && jsonEqual(spec['resources'], resourcesOf(part))
+}
+
 /** What the set's condition complains of; core puts the useful text into the older condition. */
 export function complaintOf(set: AnyObject | undefined): string | undefined {
   const { status } = (set ?? {}) as { status?: unknown }
@@ -77,6 +85,20 @@ export function complaintOf(set: AnyObject | undefined): string | undefined {
   const bad = [old, now].find((condition) => condition?.status === 'False')
   if (!bad) return undefined
   return bad.message === '' ? bad.reason : `${bad.reason}: ${bad.message}`
+}
+
+/**
+ * Carriers that the set no longer names but the binding still records: core would skip them when they come back, although
+ * something else was applied in between.
+ */
+export function isRemembered(live: AnyObject | undefined, binding: AnyObject | undefined, part: Part): boolean {
+  const { spec } = (live ?? {}) as { spec?: unknown }
+  if (!isPlainObject(spec) || !Array.isArray(spec['resources'])) return false
+  const named: readonly unknown[] = spec['resources']
+  const rows = readBinding(binding, part, new Map())
+  return rows.some(
+    (row) => row.bindingHash !== undefined && !named.some((one) => isPlainObject(one) && one['name'] === row.name),
+  )
 }
 
 /** One row per carrier. `hashes` holds what is really in each carrier now. */

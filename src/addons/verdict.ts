@@ -16,9 +16,11 @@ export interface StageJudgement {
   readonly failedAt: string | undefined
   readonly startedAt: string | undefined
   readonly adopted?: string
+  /** Set whose objects were missing and are brought again in this turn. */
+  readonly redelivered?: string
 }
 
-const MAX_BACKOFF_MS = 600_000
+export const MAX_BACKOFF_MS = 600_000
 
 export type Verdict = Pick<StageJudgement, 'state' | 'decision'> & Partial<StageJudgement>
 
@@ -52,8 +54,10 @@ export function fail(
 }
 
 function lateInMs({ stage }: StageSeen, all: DeliverySeen, before: StageStatus | undefined): number | undefined {
-  const since = before?.lastAttemptAt ?? before?.startedAt
-  return since === undefined ? undefined : Date.parse(since) + parseDuration(stage.timeout) - all.nowMs
+  const begun = before?.lastAttemptAt ?? before?.startedAt
+  if (begun === undefined) return undefined
+  const again = (before?.redelivery ?? []).flatMap(({ at }) => (at === undefined ? [] : [Date.parse(at)]))
+  return Math.max(Date.parse(begun), ...again) + parseDuration(stage.timeout) - all.nowMs
 }
 
 export function isLate(seen: StageSeen, all: DeliverySeen, before: StageStatus | undefined): boolean {

@@ -17,6 +17,17 @@ const deliveredResource = s.object(
   { required: ['set', 'kind', 'name', 'applied', 'ourHash', 'equal'] },
 )
 
+const redelivery = s.object(
+  {
+    set: s.string({ about: 'ClusterResourceSet that delivered.' }),
+    absent: s.list(s.string(), { about: 'What is not in the workload cluster, although it was delivered.' }),
+    since: s.time({ about: 'Since when something is missing.' }),
+    times: s.integer({ minimum: 0, about: 'How often it was delivered again, as far as that is not long ago.' }),
+    at: s.time({ about: 'When it was last delivered again.' }),
+  },
+  { required: ['set'] },
+)
+
 const stageStatus = s.object(
   {
     name: s.string({ about: 'Name of the stage.' }),
@@ -55,6 +66,11 @@ const stageStatus = s.object(
       },
       { required: ['label', 'open'], about: 'The label that lets the set reach the Cluster.' },
     ),
+    redelivery: s.list(redelivery, {
+      about: 'Sets whose objects went missing in the workload cluster, and what capt did about it.',
+      listType: 'map',
+      mapKeys: ['set'],
+    }),
     attempts: s.integer({ minimum: 0, about: 'Retries so far.' }),
     lastAttemptAt: s.time({ about: 'When capt last tried again.' }),
     failedAt: s.time({ about: 'Since when the present attempt counts as failed.' }),
