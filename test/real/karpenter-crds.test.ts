@@ -3,16 +3,15 @@
 // Needs CAPT_REAL_KUBECONFIG: a kubeconfig of a throw-away server.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { stringify } from 'yaml'
 import { defaultNodeClass, defaultNodePool, eksRows, rowFor, supports } from '#catalog'
 import { convert, readManifests } from '#karpenter'
+import { awsDefinitions } from './karpenter-definitions.ts'
 import { prove } from './proofs.ts'
 
-const MODULE = 'github.com/aws/karpenter-provider-aws'
 /** The newest release, and the oldest with the v1 API that the proxy has; between them what it has of the other eras. */
 const VERSIONS = ['1.14.1', '1.6.3', '1.3.3', '1.0.8']
 const DATA = join(import.meta.dirname, '../../src/karpenter/testdata')
@@ -31,17 +30,6 @@ function kubectl(args: readonly string[], input?: string): string {
     maxBuffer: 64 << 20,
     ...(input === undefined ? {} : { input }),
   })
-}
-
-function definitions(version: string): string[] {
-  const answer = execFileSync('go', ['mod', 'download', '-json', `${MODULE}@v${version}`], {
-    cwd: tmpdir(),
-    encoding: 'utf8',
-  })
-  const folder = join((JSON.parse(answer) as { Dir: string }).Dir, 'pkg/apis/crds')
-  return readdirSync(folder)
-    .filter((name) => /nodepools|ec2nodeclasses/.test(name))
-    .map((name) => readFileSync(join(folder, name), 'utf8'))
 }
 
 const toYaml = (objects: readonly object[]) =>
@@ -75,7 +63,7 @@ for (const version of VERSIONS) {
   describe(`the real CRDs of Karpenter ${version}`, () => {
     before(() => {
       removeDefinitions()
-      kubectl(['create', '-f', '-'], definitions(version).join('\n---\n'))
+      kubectl(['create', '-f', '-'], awsDefinitions(version).join('\n---\n'))
       kubectl([
         'wait',
         '--for=condition=Established',

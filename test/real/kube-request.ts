@@ -6,6 +6,8 @@ import { parse } from 'yaml'
 export interface Answer {
   readonly status: number
   readonly body: Record<string, unknown>
+  /** What the server had to remark about an accepted request; empty when nothing. */
+  readonly warnings: string
 }
 export interface Server {
   call(method: string, path: string, body?: unknown, contentType?: string): Promise<Answer>
@@ -46,7 +48,14 @@ export function openServer(kubeconfigPath: string): Server {
             response.setEncoding('utf8')
             response.on('data', (chunk: string) => (answer += chunk))
             response.on('error', reject)
-            response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(answer || '{}') }))
+            response.on('end', () =>
+              resolve({
+                status: response.statusCode ?? 0,
+                // Paths that nobody serves are answered with plain text.
+                body: response.headers['content-type']?.includes('json') ? JSON.parse(answer || '{}') : {},
+                warnings: response.headers.warning ?? '',
+              }),
+            )
           },
         )
         sent.on('error', reject)
