@@ -1,5 +1,6 @@
 // The CustomResourceDefinition of a kind, as an object: the schema exactly as written, names, columns, contract labels.
 import { isPlainObject, type Json, type JsonObject } from '#lib'
+import { MOVE_LABEL } from './contract.ts'
 import type { Column, Kind } from './define-kind.ts'
 
 /** Both contracts of Cluster API are served by the one version each kind has. */
@@ -23,6 +24,7 @@ export function toCustomResourceDefinition(kind: Kind): JsonObject {
         'cluster.x-k8s.io/provider': providerOf(kind),
         ...Object.fromEntries(CONTRACTS.map((contract) => [`cluster.x-k8s.io/${contract}`, kind.version])),
         'clusterctl.cluster.x-k8s.io': '',
+        ...(kind.moves ? { [MOVE_LABEL]: '' } : {}),
       },
     },
     spec: {

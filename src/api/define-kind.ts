@@ -26,6 +26,8 @@ export interface KindDefinition<S, T> {
   readonly columns?: readonly Column[]
   /** CEL rules on the whole object (`self.metadata.name`, `self.spec`). */
   readonly rules?: readonly Rule[]
+  /** Clusters refer to it and do not own it: `clusterctl move` takes along whatever of it the namespace has. */
+  readonly moves?: boolean
 }
 
 export interface Kind<S = unknown, T = unknown> extends KindDefinition<S, T>, KindRef {

@@ -149,7 +149,12 @@ describe('secrets', () => {
     assert.equal(readFileSync(found.env['AWS_SHARED_CREDENTIALS_FILE']!, 'utf8'), '[default]')
     assert.equal(lstatSync(found.env['AWS_SHARED_CREDENTIALS_FILE']!).mode & 0o777, 0o600)
     assert.deepEqual(Object.keys(found.files).sort(), ['capt_provider.tf', 'creds.ini'])
-    assert.equal(peek<Secret>(SecretKind, { namespace: 'default', name: 'aws' })?.metadata.finalizers?.length, 1)
+    const held = () => peek<Secret>(SecretKind, { namespace: 'default', name: 'aws' })!.metadata
+    assert.equal(held().finalizers?.length, 1)
+    assert.equal(held().labels, undefined, 'nobody moves what belongs to no Cluster')
+    await readCredentials(objects, 'default', needs, place, true)
+    assert.deepEqual(held().labels, { 'clusterctl.cluster.x-k8s.io/move': '' })
+    assert.equal(held().finalizers?.length, 1)
     await assert.rejects(
       readCredentials(
         objects,

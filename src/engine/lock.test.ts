@@ -45,6 +45,19 @@ describe('the lock on a state', () => {
     assert.equal(peek<Lease>(LeaseKind, key)?.spec?.holderIdentity, 'run-2')
   })
 
+  it('goes with its apply when it is free: only a run in progress holds it', async () => {
+    const { objects, clock, peek } = open()
+    const answer = await acquireLock(objects, clock, request('run-1'))
+    assert.ok(answer.is === 'held')
+    assert.equal(peek<Lease>(LeaseKind, key)?.metadata.finalizers?.length, 1)
+    await answer.lock.release()
+    assert.equal(peek<Lease>(LeaseKind, key)?.metadata.finalizers?.length ?? 0, 0)
+    await acquireLock(objects, clock, request('run-2', dead))
+    assert.equal(peek<Lease>(LeaseKind, key)?.metadata.finalizers?.length, 1)
+    await releaseDeadLock(objects, owner)
+    assert.equal(peek<Lease>(LeaseKind, key)?.metadata.finalizers?.length ?? 0, 0)
+  })
+
   it('is not taken from a holder that lives, or that cannot be proven dead', async () => {
     for (const holder of [here, elsewhere]) {
       const { objects, clock } = open()

@@ -205,6 +205,8 @@ function lockOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): 
           type: 'json',
           body: [
             { op: 'test', path: '/spec/holderIdentity', value: runId },
+            // Nobody moves a Lease: one that is free must go with the apply.
+            { op: 'add', path: '/metadata/finalizers', value: [] },
             { op: 'remove', path: '/spec/holderIdentity' },
             { op: 'remove', path: '/metadata/annotations/app.terraform.io~1lock-info' },
             { op: 'remove', path: '/metadata/annotations/capt.appthrust.com~1holder' },
@@ -221,7 +223,11 @@ const NO_LOCK: Lock = { renew: async () => undefined, release: async () => undef
 
 function released(resourceVersion: string | undefined) {
   return {
-    metadata: { resourceVersion, annotations: { [HOLDER_ANNOTATION]: null, [LOCK_INFO_ANNOTATION]: null } },
+    metadata: {
+      resourceVersion,
+      finalizers: null,
+      annotations: { [HOLDER_ANNOTATION]: null, [LOCK_INFO_ANNOTATION]: null },
+    },
     spec: { holderIdentity: null },
   }
 }

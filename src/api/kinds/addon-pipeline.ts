@@ -105,6 +105,7 @@ export const AddonPipeline = defineKind({
     },
     { about: 'What was found.' },
   ),
+  moves: true,
   columns: [
     { name: 'Clusters', path: '.status.clusters', type: 'integer' },
     { name: 'Delivered', path: '.status.ready', type: 'integer' },

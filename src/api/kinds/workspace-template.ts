@@ -207,6 +207,7 @@ export const WorkspaceTemplate = defineKind({
     },
     { about: 'What was found.' },
   ),
+  moves: true,
   columns: [
     { name: 'VERSION', path: '.spec.template.metadata.version' },
     { name: 'USED BY', path: '.status.usedBy', type: 'integer' },

@@ -7,6 +7,7 @@ import {
   type AnyObject,
   type ConfigMap,
   ConfigMapKind,
+  MOVE_LABEL,
   type Secret,
   SecretKind,
 } from '#api'
@@ -43,6 +44,8 @@ export async function readCredentials(
   namespace: string,
   needs: Needs,
   folder: Folder,
+  /** They belong to a Cluster, which takes them along when it is moved. */
+  moves = false,
 ): Promise<Credentials> {
   const env: Record<string, string> = {}
   const files: Record<string, string> = {}
@@ -56,7 +59,7 @@ export async function readCredentials(
 
   rmSync(folder.credentials, { recursive: true, force: true })
   for (const ref of needs.credentials) {
-    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace)
+    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace, moves)
     use(secret)
     for (const [key, encoded] of Object.entries(secret.data ?? {})) {
       const text = Buffer.from(encoded, 'base64').toString('utf8')
@@ -69,7 +72,7 @@ export async function readCredentials(
     }
   }
   for (const { name, ref } of needs.secretEnv) {
-    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace)
+    const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace, moves)
     use(secret)
     const encoded = secret.data?.[ref.key]
     if (encoded === undefined) throw missing(`there is no key ${ref.key} in Secret ${ref.namespace}/${ref.name}`, ref)
@@ -144,10 +147,18 @@ function assertAllowed(object: AnyObject, namespace: string): void {
 }
 
 /** Our finalizer keeps the credentials while a namespace is being deleted: the destroy needs them. */
-async function keep(objects: Objects, secret: Secret, namespace: string): Promise<Secret> {
-  const { finalizers = [], deletionTimestamp, resourceVersion, name } = secret.metadata
-  if (secret.metadata.namespace !== namespace || deletionTimestamp || finalizers.includes(KEEP_FINALIZER)) return secret
-  const body = { metadata: { resourceVersion, finalizers: [...finalizers, KEEP_FINALIZER] } }
+async function keep(objects: Objects, secret: Secret, namespace: string, moves: boolean): Promise<Secret> {
+  const { finalizers = [], labels = {}, deletionTimestamp, resourceVersion, name } = secret.metadata
+  const isMarked = !moves || MOVE_LABEL in labels
+  if (secret.metadata.namespace !== namespace || deletionTimestamp) return secret
+  if (finalizers.includes(KEEP_FINALIZER) && isMarked) return secret
+  const body = {
+    metadata: {
+      resourceVersion,
+      finalizers: [...new Set([...finalizers, KEEP_FINALIZER])],
+      ...(isMarked ? {} : { labels: { [MOVE_LABEL]: '' } }),
+    },
+  }
   try {
     return await objects.patch<Secret>(SecretKind, { namespace, name }, { type: 'merge', body })
   } catch (error) {

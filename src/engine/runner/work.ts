@@ -22,7 +22,8 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   }
   const inputs = await findInputs(objects, request, keeper.record, (text) => session.say(text))
   trace.refs = credentialRefs(inputs.workspace)
-  trace.credentials = await readCredentials(objects, owner.namespace, inputs.workspace, folder)
+  const moves = owner.cluster !== undefined
+  trace.credentials = await readCredentials(objects, owner.namespace, inputs.workspace, folder, moves)
   session.learnSecrets(trace.credentials.secrets)
   trace.terraform = prepareTerraform(session, inputs, state)
   trace.layout = await layOutInputs(session, inputs)

@@ -1,0 +1,119 @@
+// Two management clusters as clusterctl makes them, and templates whose provisioners write down what Terraform makes and
+// destroys. The managers run as processes, because no kubelet runs Pods here.
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { LeaseKind } from '#api'
+import { type Api, kindsOf, openApi } from './api.ts'
+import { type Clusterctl, playRollouts, prepareClusterctl, type Said } from './clusterctl.ts'
+import { type Capi, type CapiVersion, type Kube, startCapi, startKube } from './lab.ts'
+import type { Loose } from './loose.ts'
+import { templates } from './manifests.ts'
+import { contractOf, type ManagerProcess, startManagerProcess } from './world.ts'
+
+const RELEASE = '9.9.9'
+
+export interface MoveHome {
+  readonly kube: Kube
+  readonly api: Api
+  readonly clusterctl: Clusterctl
+  readonly capi: Capi
+  readonly manager: ManagerProcess
+  readonly kinds: ReturnType<typeof kindsOf>
+  /** `Kind name` of everything in the namespace that belongs to clusters, sorted; what every namespace has is left out. */
+  belongings(): Promise<readonly string[]>
+  stop(): Promise<void>
+}
+
+export async function startMoveHome(name: string, version: CapiVersion): Promise<MoveHome> {
+  const undo: (() => Promise<unknown> | unknown)[] = []
+  const stop = async (): Promise<void> => {
+    for (const step of undo.splice(0).reverse()) await step()
+  }
+  try {
+    const kube = await startKube({ name, audit: true })
+    undo.push(() => kube.stop())
+    const clusterctl = await prepareClusterctl(kube, version, [RELEASE])
+    await install(kube, clusterctl, version)
+    const capi = await startCapi(kube, version, { install: false, port: clusterctl.webhookPort })
+    undo.push(() => capi.stop())
+    const manager = await startManagerProcess(kube.kubeconfigOf('capt'), kube.folder)
+    undo.push(() => manager.stop())
+    const api = openApi(kube)
+    undo.push(() => api.close())
+    const kinds = kindsOf(contractOf(version))
+    return { kube, api, clusterctl, capi, manager, kinds, belongings: () => belongingsOf(api, kinds), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function install(kube: Kube, clusterctl: Clusterctl, version: CapiVersion): Promise<void> {
+  const rollouts = await playRollouts(kube)
+  try {
+    const providers = ['--infrastructure', `capt:v${RELEASE}`, '--control-plane', `capt:v${RELEASE}`]
+    const said = await clusterctl.run([
+      ...['init', '--core', `cluster-api:${version}`, '--bootstrap', '-'],
+      ...[...providers, '--wait-providers', '--wait-provider-timeout', '300'],
+    ])
+    if (said.status !== 0) throw new Error(`clusterctl init\n${said.out}${said.told}`)
+  } finally {
+    await rollouts.stop()
+  }
+}
+
+async function belongingsOf(api: Api, kinds: ReturnType<typeof kindsOf>): Promise<readonly string[]> {
+  const found: string[] = []
+  const { namespace: _, ...ours } = kinds
+  for (const kind of Object.values(ours))
+    for (const { metadata } of await api.list(kind, { namespace: 'default' }))
+      if (metadata.name !== 'kube-root-ca.crt') found.push(`${kind.kind} ${metadata.name}`)
+  return found.sort()
+}
+
+/** Leases are locks of the home they are in; everything else goes with the cluster. */
+export const isMovable = (belonging: string): boolean => !belonging.startsWith(`${LeaseKind.kind} `)
+
+export function moveAll(from: MoveHome, to: MoveHome): Promise<Said> {
+  return from.clusterctl.run(['move', '--to-kubeconfig', to.kube.kubeconfig, '-n', 'default', '-v', '2'])
+}
+
+export interface Watched {
+  readonly templates: readonly Loose[]
+  readonly ledger: string
+  /** A run to this Kubernetes version goes on only when the gate is open. */
+  open(version: string): void
+  remove(): void
+}
+
+/** The simulation templates, each with a resource that keeps the ledger, and a gate in that of the control plane. */
+export function watchedTemplates(folder: string): Watched {
+  const ledger = join(folder, 'ledger')
+  const gate = (version: string) => join(folder, `gate-${version}`)
+  writeFileSync(ledger, '')
+  const provisioner = (more: string, command: string) =>
+    `  provisioner "local-exec" {\n${more}    command = "${command}"\n  }\n`
+  const resource = (what: string) =>
+    [
+      `\nresource "terraform_data" "ledger" {\n  input = "${what}"\n`,
+      provisioner('', `echo made ${what} >> ${ledger}`),
+      provisioner('    when = destroy\n', `echo destroyed ${what} >> ${ledger}`),
+      '}\n',
+    ].join('')
+  const gateResource = [
+    '\nresource "terraform_data" "gate" {\n  triggers_replace = [var.kubernetes_version]\n',
+    provisioner('', `until [ -e ${gate('${var.kubernetes_version}')} ]; do sleep 0.1; done`),
+    '}\n',
+  ].join('')
+  return {
+    templates: templates().map((template) => {
+      const { forProvider } = template['spec'].template.spec
+      const isVpc = template['metadata'].name.endsWith('-vpc')
+      forProvider.module += isVpc ? resource('network') : resource('control plane') + gateResource
+      return template
+    }),
+    ledger,
+    open: (version) => writeFileSync(gate(version), ''),
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
