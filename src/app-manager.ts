@@ -14,7 +14,7 @@ import {
   type Objects,
   type ServerAccess,
 } from '#kube'
-import { CaptError, type Clock, type Log, systemClock } from '#lib'
+import { CaptError, type Clock, type Log, sleep, systemClock } from '#lib'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
 import {
   jsonLog,
@@ -90,6 +90,10 @@ export interface Manager {
 
 const LEASE = 'capt-controller-manager'
 const PAGE_SIZE = 25
+/** What the turns told last is written before the lease is given back, unless the API server takes longer than this. */
+const LAST_WORDS_MS = 3_000
+/** For audit logs, where a runner comes under the same name. */
+const USER_AGENT = 'capt-manager'
 
 export async function startManager(options: ManagerOptions): Promise<Manager> {
   const { env, namespace, clock = systemClock } = options
@@ -108,13 +112,14 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     }))
   const metrics = prometheusMetrics()
   const identity = `${hostname()}_${randomUUID()}`
-  const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt' })
+  const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt', userAgent: USER_AGENT })
   const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close()]
   const stop = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse()) await step()
   }
   const { promise: lost, reject: onLost } = Promise.withResolvers<never>()
-  lost.catch(() => undefined)
+  // What is still on its way ends here: a successor may begin in five seconds.
+  lost.catch(() => connection.client.close())
   try {
     const versions = await servedVersions(connection)
     const election = options.leaderElection === undefined ? undefined : startElection(access, options.leaderElection)
@@ -123,7 +128,8 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     // Only the applies need Terraform: a manager of the control plane alone starts without one.
     const engine = options.controllers.includes('infrastructure') ? await openEngine(objects) : undefined
     undo.push(() => engine?.stop())
-    const workloads = openWorkloads(objects, clock)
+    const workloads = openWorkloads(objects, clock, (workload) => (election ? fenced(workload, election) : workload))
+    void lost.catch(() => workloads.close())
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
     const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
@@ -163,6 +169,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     // Work ends first, then the lease is given back.
     undo.push(async () => {
       await running.stop()
+      await Promise.race([events.flush(), sleep(clock, LAST_WORDS_MS)])
       await election?.stop()
     })
     if (engine) undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
@@ -196,7 +203,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {
-      const client = createClient(to, { clock })
+      const client = createClient(to, { clock, userAgent: USER_AGENT })
       undo.push(() => client.close())
       return runElection({
         objects: client,

@@ -19,7 +19,12 @@ export interface WorkloadDoors extends Workloads {
   close(): void
 }
 
-export function openWorkloads(objects: Objects, clock: Clock): WorkloadDoors {
+/** `guard` stands before every write to a workload cluster. */
+export function openWorkloads(
+  objects: Objects,
+  clock: Clock,
+  guard: (objects: Objects) => Objects = (unguarded) => unguarded,
+): WorkloadDoors {
   const doors = new Map<string, Open>()
 
   async function open(cluster: Key): Promise<Workload | undefined> {
@@ -47,7 +52,7 @@ export function openWorkloads(objects: Objects, clock: Clock): WorkloadDoors {
   }
 
   const workloadOf = ({ access, client }: Open): Workload => ({
-    objects: client,
+    objects: guard(client),
     watch: (kinds, onChange) => watchNames(access, kinds, onChange, clock),
   })
 

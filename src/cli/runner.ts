@@ -23,7 +23,7 @@ export const command: Command = {
     process.umask(0o077)
     const { clock, env, signal: stop } = io
     const access = await loadKubeconfig({ ...(typeof kubeconfig === 'string' ? { path: kubeconfig } : {}), env, clock })
-    const { objects, close } = connect(access, { clock, fieldManager: 'capt' })
+    const { objects, close } = connect(access, { clock, fieldManager: 'capt', userAgent: 'capt-runner' })
     try {
       const end = await runOnce(folder, { objects, clock, log: logTo(io), env, stop })
       return end === 'unsaved' ? EXIT.failed : EXIT.fine

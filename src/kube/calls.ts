@@ -44,6 +44,7 @@ export interface Call {
   readonly signal?: AbortSignal | undefined
   /** False when sending it twice is not the same as sending it once. */
   readonly repeatable?: boolean
+  readonly permit?: (() => void) | undefined
 }
 
 export interface Calls {
@@ -82,6 +83,7 @@ export function createCalls(access: ServerAccess, options: CallOptions): Calls {
       signal: call.signal,
       timeoutMs: call.timeoutMs ?? options.requestTimeoutMs ?? 30_000,
       repeatable: call.repeatable ?? true,
+      permit: call.permit,
       asked,
     }
   }

@@ -129,6 +129,7 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
       body: JSON.stringify(it.body),
       headers: it.contentType ? { 'content-type': it.contentType } : JSON_TYPE,
       repeatable: it.repeatable ?? true,
+      permit: how.permit,
     })) as unknown as T
     if (!how.dryRun) options.onWritten?.(kind, keyOf(answer), answer)
     return answer
@@ -201,6 +202,7 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
           what: `delete ${nameOf(kind, key)}`,
           body: JSON.stringify(body),
           headers: JSON_TYPE,
+          permit: how.permit,
         })
         const details = answer['kind'] === 'Status' ? (answer['details'] as { uid?: string } | undefined) : undefined
         if (answer['kind'] === 'Status') options.onWritten?.(kind, key, undefined, details?.uid)

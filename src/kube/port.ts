@@ -30,13 +30,18 @@ export type Patch =
   /** RFC 6902. */
   | { readonly type: 'json'; readonly body: readonly object[] }
 
-export interface WriteOptions {
+/** Asked once more at the moment when the request is put on the wire, on every try; what it throws is the answer. */
+export interface Permitted {
+  readonly permit?: () => void
+}
+
+export interface WriteOptions extends Permitted {
   readonly subresource?: 'status' | 'scale'
   readonly fieldManager?: string
   readonly dryRun?: boolean
 }
 
-export interface DeleteOptions {
+export interface DeleteOptions extends Permitted {
   /** Delete only this very object (uid) or only this version of it. */
   readonly uid?: string
   readonly resourceVersion?: string

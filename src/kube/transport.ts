@@ -8,6 +8,7 @@ import type { Clock } from '#lib'
 import type { Identity, ServerAccess } from './access.ts'
 import { type Asked, badAnswer } from './answers.ts'
 import { codeOf, toNetworkFault } from './network-faults.ts'
+import { NotPermitted, sendPermitted } from './permit.ts'
 
 export interface Request {
   readonly method: string
@@ -20,6 +21,8 @@ export interface Request {
   readonly signal?: AbortSignal | undefined
   /** True when sending it twice does what sending it once does. */
   readonly repeatable: boolean
+  /** Asked when a connection is there, just before the first byte leaves; what it throws ends the request. */
+  readonly permit?: (() => void) | undefined
   readonly asked: Asked
 }
 
@@ -93,7 +96,8 @@ export function createTransport(
       wire.on('error', () => deadline.cancel())
       request.signal?.addEventListener('abort', onAbort, { once: true })
       if (request.signal?.aborted) onAbort()
-      wire.end(request.body)
+      if (request.permit === undefined) wire.end(request.body)
+      else sendPermitted(wire, secure, request.permit, request.body)
     })
   }
 
@@ -112,6 +116,7 @@ export function createTransport(
         response.resume()
       } catch (error) {
         request.signal?.throwIfAborted()
+        if (error instanceof NotPermitted) throw error.cause
         if (!(error instanceof DeadLine)) throw toNetworkFault(error, request.asked)
         if (redialled || !request.repeatable) throw toNetworkFault(error.cause, request.asked)
         redialled = true

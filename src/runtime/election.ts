@@ -49,6 +49,7 @@ export function runElection(options: ElectionOptions): Election {
   let pending: Promise<unknown> = Promise.resolve()
 
   const isFresh = () => clock.monotonic() - renewedAt < renewDeadlineMs
+  const hasEnded = () => state === 'stopped' || state === 'lost'
   const microTime = () => new Date(clock.now()).toISOString().replace('Z', '000Z')
 
   function claim(previous: Live<Lease> | undefined, at: string): Lease {
@@ -85,6 +86,8 @@ export function runElection(options: ElectionOptions): Election {
       current = undefined
       return undefined
     }
+    // The answer may have come so late that we have ended meanwhile.
+    if (hasEnded()) return undefined
     const sentAt = clock.monotonic()
     const draft = claim(current, microTime())
     const written = current ? objects.replace<Lease>(LeaseKind, draft) : objects.create<Lease>(LeaseKind, draft)
@@ -114,7 +117,7 @@ export function runElection(options: ElectionOptions): Election {
     const trying = attempt()
     pending = trying
     const sentAt = await trying
-    if (state === 'stopped' || state === 'lost') return
+    if (hasEnded()) return
     if (sentAt !== undefined) renewedAt = Math.max(renewedAt, sentAt)
     if (state === 'leader' && !isFresh()) {
       lose()

@@ -2,7 +2,7 @@
 // beginning matters to it. We keep no truth: the record has it, and a manager that starts finds every run again.
 import { mkdirSync, rmSync } from 'node:fs'
 import { type Key, type Lease, LeaseKind } from '#api'
-import { messageOf, toTimestamp } from '#lib'
+import { messageOf, type Timer, toTimestamp } from '#lib'
 import { findTerraform, type Tool } from '../find-terraform.ts'
 import { forgetWorkspace } from '../forget.ts'
 import { releaseDeadLock } from '../lock.ts'
@@ -22,6 +22,8 @@ import { createWatcher } from './watcher.ts'
 const CONCURRENCY = 8
 /** A heartbeat older than this is silence. */
 const SILENCE_MS = 60_000
+/** Nothing tells us how a run goes on that another manager holds: it is looked at this often. */
+const LOOK_AGAIN_MS = 10_000
 
 export type { LocalEngineOptions } from './launch.ts'
 
@@ -42,6 +44,8 @@ class LocalEngine implements Engine {
   readonly #known = new Map<string, RunRecord>()
   /** Runs of ours that wait for room: how to leave the line. */
   readonly #queued = new Map<string, { readonly runId: string; leave(): void }>()
+  /** Runs that others hold, and when they are looked at again. */
+  readonly #foreign = new Map<string, Timer>()
 
   constructor(options: LocalEngineOptions, tool: Tool) {
     this.name = `${tool.name} ${tool.version}`
@@ -65,6 +69,8 @@ class LocalEngine implements Engine {
     this.#watcher.stop()
     for (const { leave } of this.#queued.values()) leave()
     this.#queued.clear()
+    for (const timer of this.#foreign.values()) timer.cancel()
+    this.#foreign.clear()
   }
 
   async observe(key: ObjectKey): Promise<WorkspaceView> {
@@ -208,8 +214,8 @@ class LocalEngine implements Engine {
       return 'running'
     }
     // A manager that holds a run without a runner is about to start one, unless it is us and we are not.
-    if (life === 'alive') return isOurs(who) ? 'lost' : 'running'
-    if (life === 'unknown') return (await this.#isBeating(key)) ? 'running' : 'unreachable'
+    if (life === 'alive') return isOurs(who) ? 'lost' : this.#lookLater(key)
+    if (life === 'unknown') return (await this.#isBeating(key)) ? this.#lookLater(key) : 'unreachable'
     return (await this.#takeReport(key, run)) ? 'idle' : 'lost'
   }
 
@@ -217,6 +223,20 @@ class LocalEngine implements Engine {
     this.#slots.occupy()
     this.#options.log.info('Found a run under way', { WorkspaceTemplateApply: idOf(key), run: run.id })
     this.#watcher.watchProcess({ namespace: key.namespace, name: key.name }, run.id, run.folder, runner)
+  }
+
+  #lookLater(key: ObjectKey): Activity {
+    const id = idOf(key)
+    if (!this.#foreign.has(id)) {
+      const look = () => {
+        this.#foreign.delete(id)
+        // Its holder may have written meanwhile; a run that is ours by now is known better.
+        if (!this.#watcher.isWatching(id) && !this.#queued.has(id)) this.#known.delete(id)
+        this.#tell(key)
+      }
+      this.#foreign.set(id, this.#options.clock.after(LOOK_AGAIN_MS, look))
+    }
+    return 'running'
   }
 
   /** A runner that could not reach the API server in time has left its last word in the folder. */
