@@ -4,40 +4,56 @@
 #   test/real/build.sh [COMPONENT...]      etcd kube capi-v1.14.2 capi-v1.10.10 helm (default: all)
 #
 # Everything lands in CAPT_REAL_CACHE (default: $XDG_CACHE_HOME or ~/.cache, folder capt-real), outside the repository,
-# in folders named by version; a finished folder has a file `complete` and is not built again.
+# in folders named by version. A folder gets its name only when it is finished and is not built again; what a killed
+# build left is thrown away by the next. Of two at once, one builds and the other waits and finds it done.
 set -euo pipefail
 
 KUBE_VERSION=v1.33.13
 ETCD_VERSION=v3.6.16
 HELM_VERSION=v3.19.5
+GO_VERSION=1.26
 CACHE=${CAPT_REAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/capt-real}
 [ $# -gt 0 ] || set -- etcd kube capi-v1.14.2 capi-v1.10.10 helm
 
 say() { printf 'build: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
-command -v go >/dev/null || die "Go is missing; install Go 1.26 or newer, or point CAPT_REAL_CACHE at a folder that is already built"
 export GOTOOLCHAIN=local GOWORK=off CGO_ENABLED=0 GOFLAGS=-buildvcs=false
-mkdir -p "$CACHE"
-exec 9>"$CACHE/lock"
-flock 9
+
+# Asked only when something is to be built: a finished cache needs none of them.
+check_tools() {
+  local hint='or point CAPT_REAL_CACHE at a folder that is already built' have oldest
+  command -v go >/dev/null || die "Go is missing; install Go $GO_VERSION or newer, $hint"
+  have=$(go env GOVERSION) have=${have#go}
+  oldest=$(printf '%s\n' "$GO_VERSION" "$have" | sort -V | head -n 1)
+  [ "$oldest" = "$GO_VERSION" ] || die "Go $have is too old; install Go $GO_VERSION or newer, $hint"
+  command -v kubectl >/dev/null || die "kubectl is missing; it renders core's manifests; install it, $hint"
+}
 
 module_info() { go mod download -json "$1" | sed -n "s/^\t\"$2\": \"\(.*\)\",\$/\1/p"; }
 
-# $1 name, $2 function that builds into $1's folder
+# Makes a module in $1 that requires package $2 at version $3; what Go says is shown only when it fails.
+require_module() {
+  local told
+  told=$(cd "$1" && go mod init capt.local/build 2>&1 && go get "$2@$3" 2>&1) || die "cannot get $2 $3: $told"
+}
+
+# $1 name, $2 function that builds into the folder it is given
 build() {
-  local out=$CACHE/$1 started=$SECONDS
+  local out=$CACHE/$1 partial=$CACHE/$1.partial started=$SECONDS
   [ -e "$out/complete" ] && return 0
+  check_tools
   say "building $1 (this happens once)"
-  mkdir -p "$out/bin" "$out/src"
-  "$2" "$out"
-  touch "$out/complete"
+  rm -rf "$out" "$partial"
+  mkdir -p "$partial/bin" "$partial/src"
+  "$2" "$partial" "$1"
+  touch "$partial/complete"
+  mv "$partial" "$out"
   say "built $1 in $((SECONDS - started)) s"
 }
 
 build_etcd() {
-  local src=$1/src
-  (cd "$src" && { [ -e go.mod ] || { go mod init etcd.local/build && go get "go.etcd.io/etcd/server/v3@$ETCD_VERSION"; } } 2>/dev/null)
-  (cd "$src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/etcd" go.etcd.io/etcd/server/v3)
+  require_module "$1/src" go.etcd.io/etcd/server/v3 "$ETCD_VERSION"
+  (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/etcd" go.etcd.io/etcd/server/v3)
 }
 
 # Kubernetes' go.mod replaces its staging modules with folders that the module zip does not hold. A module of ours
@@ -65,7 +81,7 @@ build_kube() {
 }
 
 build_capi() {
-  local out=$1 version=${1##*capi-} module=sigs.k8s.io/cluster-api mod dir root=. flags
+  local out=$1 version=${2#capi-} module=sigs.k8s.io/cluster-api mod dir root=. flags
   mod=$(module_info "$module@$version" GoMod)
   dir=$(module_info "$module@$version" Dir)
   [ -d "$dir/core/config" ] && root=core
@@ -83,15 +99,19 @@ build_capi() {
   [ $root = core ] && manager=$module/core
   (cd "$out/src" && go build -mod=mod -trimpath -ldflags "$flags" -o "$out/bin/capi-manager" "$manager")
   (cd "$out/src" && go build -mod=mod -trimpath -ldflags "$flags" -o "$out/bin/clusterctl" "$module/cmd/clusterctl")
-  command -v kubectl >/dev/null || die "kubectl is missing; it renders core's manifests"
   kubectl kustomize "$dir/$root/config/default" >"$out/core-components.yaml"
   install -m 644 "$dir/metadata.yaml" "$out/metadata.yaml"
 }
 
 build_helm() {
-  (cd "$1/src" && { [ -e go.mod ] || { go mod init helm.local/build && go get "helm.sh/helm/v3/cmd/helm@$HELM_VERSION"; } } 2>/dev/null)
+  require_module "$1/src" helm.sh/helm/v3/cmd/helm "$HELM_VERSION"
   (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/helm" helm.sh/helm/v3/cmd/helm)
 }
+
+mkdir -p "$CACHE"
+command -v flock >/dev/null || die "flock is missing (package util-linux); it keeps two builds apart"
+exec 9>"$CACHE/lock"
+flock -n 9 || { say "another build is at work in $CACHE; waiting for it"; flock 9; }
 
 for component in "$@"; do
   case $component in
