@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type Aws, AwsError, connectAws } from '#aws'
 import { systemClock } from '#lib'
-import { type Daemon, freePort, startDaemon } from './lab.ts'
+import { type Daemon, freePort, PATIENCE_SECONDS, startDaemon, until } from './lab.ts'
 import { prove } from './proofs.ts'
 
 const cache =
@@ -43,16 +43,8 @@ else
       const port = await freePort()
       daemon = startDaemon('moto', folder, moto, ['-H', '127.0.0.1', '-p', String(port)])
       endpointUrl = `http://127.0.0.1:${port}/`
-      for (let tries = 0; tries < 120; tries++) {
-        if (
-          await fetch(`${endpointUrl}moto-api/data.json`).then(
-            (answer) => answer.ok,
-            () => false,
-          )
-        )
-          break
-        await new Promise((resolve) => setTimeout(resolve, 250))
-      }
+      const isUp = async () => (await fetch(`${endpointUrl}moto-api/data.json`)).ok
+      await until('moto answers', isUp, PATIENCE_SECONDS, daemon)
       aws = connectAws({ clock: systemClock, endpointUrl })
     })
     after(async () => {

@@ -9,7 +9,7 @@ import { parseAllDocuments } from 'yaml'
 import { ALL_KINDS, crdName, providerOf } from '#api'
 import type { JsonObject } from '#lib'
 import { type Clusterctl, playRollouts, prepareClusterctl, type Said } from './clusterctl.ts'
-import { type Capi, type Kube, startCapi, startKube, until, VERSIONS } from './lab.ts'
+import { type Capi, type Kube, PATIENCE_SECONDS, startCapi, startKube, until, VERSIONS } from './lab.ts'
 import { prove } from './proofs.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -70,7 +70,7 @@ for (const version of VERSIONS.capi) {
     it('init installs core and both providers, each in its namespace, and waits for them', async () => {
       const providers = ['--infrastructure', `capt:v${OLD}`, '--control-plane', `capt:v${OLD}`]
       const core = ['--core', `cluster-api:${version}`, '--bootstrap', '-']
-      await fine(['init', ...core, ...providers, '--wait-providers', '--wait-provider-timeout', '120'])
+      await fine(['init', ...core, ...providers, '--wait-providers', '--wait-provider-timeout', '600'])
       const inventory = list('providers.clusterctl.cluster.x-k8s.io', '-A')
       assert.deepEqual(inventory.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort(), [
         'capi-system/cluster-api',
@@ -97,7 +97,7 @@ for (const version of VERSIONS.capi) {
         assert.match(out, new RegExp(`^${provider} .* v${OLD} +v${NEW}$`, 'm'))
       const providers = ['--infrastructure', `capt:v${NEW}`, '--control-plane', `capt:v${NEW}`]
       const env = { CAPT_MEMORY_LIMIT: '1Gi', CAPT_CPU_LIMIT: '2' }
-      await fine(['upgrade', 'apply', ...providers, '--wait-providers', '--wait-provider-timeout', '120'], env)
+      await fine(['upgrade', 'apply', ...providers, '--wait-providers', '--wait-provider-timeout', '600'], env)
       for (const { name, container } of managers()) {
         assert.equal(container['image'], `ghcr.io/appthrust/capt:v${NEW}`, name)
         assert.deepEqual((container['resources'] as JsonObject)['limits'], { cpu: '2', memory: '1Gi' })
@@ -131,7 +131,12 @@ for (const version of VERSIONS.capi) {
       const { status, stderr } = apply(await generate('topology', 'classy'))
       assert.equal(status, 0, stderr)
       const label = ['-n', 'default', '-l', 'cluster.x-k8s.io/cluster-name=classy']
-      await until('core has made the parts', () => list('captcontrolplane', ...label).length === 1, 60, capi.manager)
+      await until(
+        'core has made the parts',
+        () => list('captcontrolplane', ...label).length === 1,
+        PATIENCE_SECONDS,
+        capi.manager,
+      )
       const [infrastructure] = list('captcluster', ...label)
       assert.deepEqual(infrastructure?.spec, {
         region: 'eu-west-1',
@@ -161,7 +166,12 @@ for (const version of VERSIONS.capi) {
       }
       assert.equal(apply(classCluster('choosy', variables)).status, 0)
       const label = ['-n', 'default', '-l', 'cluster.x-k8s.io/cluster-name=choosy']
-      await until('core has made the parts', () => list('captcontrolplane', ...label).length === 1, 60, capi.manager)
+      await until(
+        'core has made the parts',
+        () => list('captcontrolplane', ...label).length === 1,
+        PATIENCE_SECONDS,
+        capi.manager,
+      )
       assert.deepEqual(list('captcluster', ...label)[0]?.spec, {
         region: 'us-gov-west-1',
         existingVpcId: 'vpc-0123',
@@ -196,7 +206,12 @@ for (const version of VERSIONS.capi) {
       const text = await generate('simulation', 'seen')
       assert.equal(apply(text).status, 0)
       const owner = () => get('captcontrolplane', 'seen', '-n', 'default').metadata as { ownerReferences?: unknown[] }
-      await until('core has taken the parts over', () => (owner().ownerReferences ?? []).length > 0, 60, capi.manager)
+      await until(
+        'core has taken the parts over',
+        () => (owner().ownerReferences ?? []).length > 0,
+        PATIENCE_SECONDS,
+        capi.manager,
+      )
       const { out } = await fine(['describe', 'cluster', 'seen', '-n', 'default'])
       // 1.10 writes `ControlPlane - CAPTControlPlane/seen`, 1.14 `CAPTControlPlane default/seen, v1.35.0`.
       for (const kind of ['Cluster', 'CAPTCluster', 'CAPTControlPlane'])

@@ -10,7 +10,7 @@ import { ALL_KINDS, compileSchema, crdName, type JsonSchema, type Kind } from '#
 import { type Client, createClient, loadKubeconfig } from '#kube'
 import { type Json, type JsonObject, systemClock } from '#lib'
 import { releaseFiles } from '../../scripts/release-files.ts'
-import { type Capi, type Kube, startCapi, startKube } from './lab.ts'
+import { type Capi, type Kube, startCapi, startKube, until } from './lab.ts'
 import { manifestBlocks } from './manifest-blocks.ts'
 import { prove } from './proofs.ts'
 import { RULE_CASES } from './rule-cases.ts'
@@ -65,7 +65,7 @@ describe('on a real API server', () => {
   it('install.yaml applies without a warning, and every kind is established', () => {
     apply(files.get('install.yaml')!)
     const names = ALL_KINDS.map((kind) => `crd/${crdName(kind)}`)
-    assert.equal(kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]).status, 0)
+    assert.equal(kubectl(['wait', '--for=condition=Established', '--timeout=240s', ...names]).status, 0)
     const crds = JSON.parse(kubectl(['get', '-o', 'json', ...names]).out) as {
       items: {
         metadata: { name: string }
@@ -79,7 +79,9 @@ describe('on a real API server', () => {
     prove('kube-apiserver', 'v1.33.13', 'install.yaml applies without a warning', `${ALL_KINDS.length} kinds`)
   })
 
-  it('installing again changes nothing', () => {
+  it('installing again changes nothing', async () => {
+    const account = ['get', 'serviceaccount', 'default', '-n', 'capt-system']
+    await until('the server has furnished the namespace', () => kubectl(account).status === 0)
     const before = kubectl(['get', 'deploy,sa,role,rolebinding,svc,netpol', '-n', 'capt-system', '-o', 'json']).out
     apply(files.get('install.yaml')!)
     const after = kubectl(['get', 'deploy,sa,role,rolebinding,svc,netpol', '-n', 'capt-system', '-o', 'json']).out
@@ -113,24 +115,29 @@ describe('on a real API server', () => {
         '-n',
         'default',
       ])
-    // The aggregation controller fills the roles in a moment.
-    for (let i = 0; i < 100 && reviewed('view', 'get', ALL_KINDS[0]!) !== 'yes'; i++)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    for (const kind of ALL_KINDS) {
-      assert.equal(reviewed('view', 'list', kind), 'yes', kind.kind)
-      assert.equal(reviewed('view', 'create', kind), 'no', kind.kind)
-      assert.equal(reviewed('edit', 'create', kind), 'yes', kind.kind)
-      assert.equal(reviewed('admin', 'delete', kind), 'yes', kind.kind)
-    }
+    // The aggregation controller fills the roles in a moment, one after the other.
+    for (const kind of ALL_KINDS)
+      for (const [role, verb] of [
+        ['view', 'list'],
+        ['edit', 'create'],
+        ['admin', 'delete'],
+      ] as const)
+        await until(`${role} may ${verb} ${kind.plural}`, () => reviewed(role, verb, kind) === 'yes')
+    for (const kind of ALL_KINDS) assert.equal(reviewed('view', 'create', kind), 'no', kind.kind)
   })
 
   for (const kind of ALL_KINDS)
     it(`kubectl explain knows every field of ${kind.kind}`, async () => {
-      const { text } = await client.raw(`/openapi/v3/apis/${kind.apiVersion}`)
-      const { components } = JSON.parse(text) as { components: { schemas: Record<string, JsonSchema & Marked> } }
-      const schema = Object.values(components.schemas).find((one) =>
-        one['x-kubernetes-group-version-kind']?.some((gvk) => gvk.kind === kind.kind),
-      )
+      let schema: (JsonSchema & Marked) | undefined
+      // The server publishes a schema some time after it has established the kind.
+      await until('the schema is published', async () => {
+        const { text } = await client.raw(`/openapi/v3/apis/${kind.apiVersion}`)
+        const { components } = JSON.parse(text) as { components?: { schemas: Record<string, JsonSchema & Marked> } }
+        schema = Object.values(components?.schemas ?? {}).find((one) =>
+          one['x-kubernetes-group-version-kind']?.some((gvk) => gvk.kind === kind.kind),
+        )
+        return schema !== undefined
+      })
       assert.deepEqual(unexplained(schema!), [])
       const { status, out } = kubectl(['explain', `${kind.plural}.spec`, `--api-version=${kind.apiVersion}`])
       assert.equal(status, 0)

@@ -44,7 +44,7 @@ function removeDefinitions(): void {
     'nodepools.karpenter.sh',
     'ec2nodeclasses.karpenter.k8s.aws',
     '--ignore-not-found',
-    '--timeout=60s',
+    '--timeout=240s',
   ])
 }
 
@@ -67,7 +67,7 @@ for (const version of VERSIONS) {
       kubectl([
         'wait',
         '--for=condition=Established',
-        '--timeout=60s',
+        '--timeout=240s',
         'crd/nodepools.karpenter.sh',
         'crd/ec2nodeclasses.karpenter.k8s.aws',
       ])

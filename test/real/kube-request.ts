@@ -51,8 +51,7 @@ export function openServer(kubeconfigPath: string): Server {
             response.on('end', () =>
               resolve({
                 status: response.statusCode ?? 0,
-                // Paths that nobody serves are answered with plain text.
-                body: response.headers['content-type']?.includes('json') ? JSON.parse(answer || '{}') : {},
+                body: toBody(answer),
                 warnings: response.headers.warning ?? '',
               }),
             )
@@ -63,4 +62,10 @@ export function openServer(kubeconfigPath: string): Server {
       }),
     close: () => agent.destroy(),
   }
+}
+
+/** What is not served is refused in plain words. */
+function toBody(text: string): Record<string, unknown> {
+  if (!text.trimStart().startsWith('{')) return { message: text }
+  return JSON.parse(text) as Record<string, unknown>
 }

@@ -1,7 +1,7 @@
 // Starts the real thing on loopback: etcd, kube-apiserver, kube-controller-manager, core Cluster API. Everything a lab
 // starts, it stops, by process id; its folder goes too, unless a test failed and the logs are worth keeping.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes, randomInt } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { createServer } from 'node:net'
@@ -33,12 +33,27 @@ export function capiBinary(version: CapiVersion, name: 'capi-manager' | 'cluster
 
 export const capiFolder = (version: CapiVersion): string => join(CACHE, `capi-${version}`)
 
+const given = new Set<number>()
+
+/**
+ * A port that nobody listens on. It lies below those that the system gives to outgoing connections and to whoever listens
+ * on 0, so that nobody comes by it by chance until our program listens there; and no port is given twice.
+ */
 export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 15_000 + randomInt(17_000)
+    if (given.has(port) || !(await isFree(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
   const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
+  return new Promise((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 export interface Daemon {
@@ -97,11 +112,14 @@ export function tail(path: string, lines = 20): string {
   return existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n').slice(-lines).join('\n') : ''
 }
 
-/** Asks until the answer is true; fails with what the daemon said when the deadline passes or it has died. */
+/** What takes longer than this on a machine five times slower than ours is taken for broken. */
+export const PATIENCE_SECONDS = 240
+
+/** Asks until the answer is true; fails with what the daemon said when the deadline passes. */
 export async function until(
   what: string,
   check: () => Promise<boolean> | boolean,
-  seconds = 60,
+  seconds = PATIENCE_SECONDS,
   daemon?: Daemon,
 ): Promise<void> {
   const end = Date.now() + seconds * 1000
@@ -220,7 +238,12 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
     `--initial-cluster=default=http://127.0.0.1:${peerPort}`,
   ])
-  await until('etcd answers', async () => (await fetch(`http://127.0.0.1:${etcdPort}/health`)).ok, 60, etcd)
+  await until(
+    'etcd answers',
+    async () => (await fetch(`http://127.0.0.1:${etcdPort}/health`)).ok,
+    PATIENCE_SECONDS,
+    etcd,
+  )
 
   const auditLog = options.audit ? join(folder, 'logs', 'audit.jsonl') : undefined
   const auditArgs = auditLog
@@ -254,7 +277,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     await until(
       'kube-apiserver is ready',
       async () => (await ask(url, authority.certificate, token, '/readyz')) === 200,
-      90,
+      PATIENCE_SECONDS,
       daemon,
     )
     return daemon
@@ -284,7 +307,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     await until(
       'kube-controller-manager works',
       async () => (await ask(url, authority.certificate, token, account)) === 200,
-      60,
+      PATIENCE_SECONDS,
       kcm,
     )
   }
@@ -429,7 +452,7 @@ export async function startCapi(kube: Kube, version: CapiVersion, options: CapiO
     kube.kubectl([
       'wait',
       '--for=condition=Established',
-      '--timeout=60s',
+      '--timeout=240s',
       'crd',
       '-l',
       'cluster.x-k8s.io/provider=cluster-api',
@@ -453,13 +476,13 @@ export async function startCapi(kube: Kube, version: CapiVersion, options: CapiO
   await until(
     'core Cluster API is ready',
     async () => (await fetch(`http://127.0.0.1:${healthPort}/readyz`)).ok,
-    90,
+    PATIENCE_SECONDS,
     manager,
   )
   await until(
     'core webhooks answer',
     async () => (await ask(`https://127.0.0.1:${port}`, kube.caPem, '', '/convert')) > 0,
-    30,
+    PATIENCE_SECONDS,
     manager,
   )
   if (options.install ?? true) send(manifests.filter(isHook))

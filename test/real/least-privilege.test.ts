@@ -165,11 +165,11 @@ for (const { what, manifests, home } of INSTALLS) {
       ])
       management.kubectl(['apply', '-n', home, '-f', '-'], EXAMPLE)
       await seen('the control plane is available', () => holds(CAPTControlPlane, 'Available'))
-      await seen('the add-ons are ready', () => holds(AddonDelivery, 'Ready'), 180)
+      await seen('the add-ons are ready', () => holds(AddonDelivery, 'Ready'), 480)
       await api.patch(CAPTControlPlane, 'demo', { spec: { version: 'v1.36.0' } }, home)
       const version = async () => (await api.get(CAPTControlPlane, 'demo', home))['status'].version as string
       await seen('the new version runs', async () => (await version()) === 'v1.36.0')
-      await seen('the add-ons are ready again', () => holds(AddonDelivery, 'Ready'), 180)
+      await seen('the add-ons are ready again', () => holds(AddonDelivery, 'Ready'), 480)
       const wish = { 'installation.appthrust.com/eks-karpenter': null }
       await api.patch(CLUSTER, 'demo', { metadata: { labels: wish } }, home)
       await seen('Karpenter is taken away again', async () => {
@@ -179,7 +179,7 @@ for (const { what, manifests, home } of INSTALLS) {
       await api.remove(CLUSTER, 'demo', home)
       const kinds = [CLUSTER, WorkspaceTemplateApply, AddonDelivery]
       const left = async () => (await Promise.all(kinds.map((kind) => api.list(kind, { namespace: home })))).flat()
-      await seen('everything is gone', async () => (await left()).length === 0, 240)
+      await seen('everything is gone', async () => (await left()).length === 0, 600)
       const templates = ['simulation-vpc', 'simulation-eks-controlplane']
       for (const name of templates) await api.remove(WorkspaceTemplate, name, home)
       await seen('the templates are gone', async () => (await api.list(WorkspaceTemplate)).length === 0)
@@ -205,7 +205,7 @@ for (const { what, manifests, home } of INSTALLS) {
         for (const port of metricsPorts.values()) {
           assert.equal(await scrape(port, undefined), 401)
           // A refusal is remembered for ten seconds.
-          await until('metrics are served', async () => (await scrape(port, token)) === 200, 30)
+          await until('metrics are served', async () => (await scrape(port, token)) === 200)
         }
       })
 

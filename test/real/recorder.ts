@@ -12,12 +12,15 @@ export interface Moment {
   readonly what: string
   /** `made`, `deleting`, `gone`, or `Ready=True Applied` for a condition. */
   readonly fact: string
+  /** The version of the store that made it so: in order also between kinds, whose watches do not wait for each other. */
+  readonly version: number
 }
 
 export interface Recorder {
   readonly moments: readonly Moment[]
-  /** Index of the first moment like this; throws when it never came. */
+  /** Place in the order of things of the first moment like this; throws when it never came. */
   when(what: string, fact: string | RegExp): number
+  has(what: string, fact: string | RegExp): boolean
   /** Conditions that became true more than once since `from`, as `what type: True, False, True`. */
   flaps(from?: number): readonly string[]
   stop(): Promise<void>
@@ -32,9 +35,9 @@ export async function record(kube: Kube, kinds: readonly KindRef[], options: Rec
   const connection = connect(accessOf(kube))
   const moments: Moment[] = []
   const seen = new Map<string, Map<string, string>>()
-  const say = (what: string, fact: string) => moments.push({ at: Date.now(), what, fact })
 
   function look(what: string, object: Loose): void {
+    const say = (...facts: [string, string]) => tell(...facts, object)
     const facts = seen.get(what) ?? new Map<string, string>()
     if (!seen.has(what)) {
       seen.set(what, facts)
@@ -66,6 +69,13 @@ export async function record(kube: Kube, kinds: readonly KindRef[], options: Rec
     }
   }
 
+  const tell = (what: string, fact: string, object: Loose) =>
+    moments.push({ at: Date.now(), what, fact, version: Number(object['metadata'].resourceVersion) })
+  const find = (what: string, fact: string | RegExp) =>
+    moments.find(
+      (moment) => moment.what === what && (typeof fact === 'string' ? moment.fact === fact : fact.test(moment.fact)),
+    )
+
   for (const kind of kinds) {
     connection.informers.register(kind)
     connection.informers.onChange(kind, ({ type, object }) => {
@@ -73,7 +83,7 @@ export async function record(kube: Kube, kinds: readonly KindRef[], options: Rec
       look(what, object as AnyObject as Loose)
       if (type !== 'deleted') return
       seen.delete(what)
-      say(what, 'gone')
+      tell(what, 'gone', object as AnyObject as Loose)
     })
   }
   connection.informers.start()
@@ -82,12 +92,11 @@ export async function record(kube: Kube, kinds: readonly KindRef[], options: Rec
   return {
     moments,
     when(what, fact) {
-      const found = moments.findIndex(
-        (moment) => moment.what === what && (typeof fact === 'string' ? moment.fact === fact : fact.test(moment.fact)),
-      )
-      if (found < 0) throw new Error(`never seen: ${what} ${fact}\n${describe(moments)}`)
-      return found
+      const found = find(what, fact)
+      if (!found) throw new Error(`never seen: ${what} ${fact}\n${describe(moments)}`)
+      return found.version
     },
+    has: (what, fact) => find(what, fact) !== undefined,
     flaps(from = 0) {
       const series = new Map<string, string[]>()
       for (const { what, fact } of moments.slice(from)) {

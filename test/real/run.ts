@@ -30,7 +30,7 @@ try {
   for (const file of files) {
     console.log(`\n-- test/real/${file}`)
     const started = Date.now()
-    const run = spawnSync(process.execPath, ['--test', '--test-timeout=900000', join(here, file)], {
+    const run = spawnSync(process.execPath, ['--test', '--test-timeout=2400000', join(here, file)], {
       stdio: ['ignore', 'pipe', 'inherit'],
       encoding: 'utf8',
       maxBuffer: 64 << 20,

@@ -14,6 +14,7 @@ import {
   type Daemon,
   type Kube,
   type LabUser,
+  PATIENCE_SECONDS,
   startCapi,
   startDaemon,
   startKube,
@@ -60,7 +61,7 @@ export async function startManagerProcess(
   const name = `capt-${Math.random().toString(36).slice(2, 8)}`
   const daemon = startDaemon(name, folder, process.execPath, [...flags, programIn(folder), ...fixed, ...args], { env })
   const says = (text: string) => readFileSync(daemon.log, 'utf8').includes(text)
-  if (!wish.early) await until('capt manager works', () => says('Started controllers'), 60, daemon)
+  if (!wish.early) await until('capt manager works', () => says('Started controllers'), PATIENCE_SECONDS, daemon)
   return { ...daemon, workDir }
 }
 
@@ -170,7 +171,7 @@ export function installCrds(kube: Kube): void {
   kube.kubectl([
     'wait',
     '--for=condition=Established',
-    '--timeout=60s',
+    '--timeout=240s',
     'crd',
     '-l',
     'cluster.x-k8s.io/provider in (infrastructure-capt,control-plane-capt)',
@@ -240,7 +241,7 @@ export async function eventually(
   world: Pick<World, 'manager' | 'capi'>,
   what: string,
   check: () => boolean | Promise<boolean>,
-  seconds = 90,
+  seconds = PATIENCE_SECONDS,
 ): Promise<void> {
   try {
     await until(what, check, seconds)
