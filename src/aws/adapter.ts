@@ -1,9 +1,10 @@
 // The port, on real AWS: a handful of signed calls, and EKS tokens that are signed without any call at all.
 import type { Clock } from '#lib'
-import { elementIn, queryCall, send, type Transport } from './call.ts'
+import { type Call, elementIn, queryCall, send, type Transport } from './call.ts'
 import { credentialSource } from './credentials.ts'
+import { listMachines, listVolumes, terminateMachines } from './ec2.ts'
 import { addressOf } from './partition.ts'
-import { type Aws, AwsError, isAwsError, type TaggedResource } from './port.ts'
+import { type Aws, AwsError, type AwsIdentity, type Ec2, isAwsError, type TaggedResource } from './port.ts'
 import { presignUrl } from './signer.ts'
 
 export interface AwsOptions {
@@ -20,9 +21,11 @@ const URL_SECONDS = 60
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 const SPOT_SERVICE = 'spot.amazonaws.com'
 
-export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws {
+export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws & Ec2 {
   const transport: Transport = { endpointUrl, timeoutMs, nowMs: () => clock.now() }
   const { keysFor } = credentialSource(transport)
+  const ask = (call: Call) => send(transport, call)
+  const baseOf = async (identity: AwsIdentity, region: string) => ({ region, keys: await keysFor(identity, region) })
 
   return {
     async eksToken(identity, { name, region }) {
@@ -94,6 +97,11 @@ export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOption
       } while (PaginationToken !== '')
       return found
     },
+
+    findMachines: async (identity, region, tags) => await listMachines(ask, await baseOf(identity, region), tags),
+    findVolumes: async (identity, region, tags) => await listVolumes(ask, await baseOf(identity, region), tags),
+    terminateMachines: async (identity, region, ids) =>
+      await terminateMachines(ask, await baseOf(identity, region), ids),
   }
 }
 

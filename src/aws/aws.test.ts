@@ -208,6 +208,38 @@ describe('the sweep by tag', () => {
   })
 })
 
+describe('terminating machines', () => {
+  it('is one signed call to EC2 in the region and partition of the cluster', async () => {
+    const { aws, seen } = await awsAgainst(() => ({ text: '<TerminateInstancesResponse/>' }))
+    await aws.terminateMachines(identity, 'cn-north-1', ['i-1', 'i-2'])
+    assert.match(seen[0]!.text, /Action=TerminateInstances.*InstanceId\.1=i-1&InstanceId\.2=i-2/)
+    assert.match(seen[0]!.authorization, /Credential=AKIDEXAMPLE\/20260101\/cn-north-1\/ec2\/aws4_request/)
+    assert.equal(addressOf('ec2', 'cn-north-1').host, 'ec2.cn-north-1.amazonaws.com.cn')
+  })
+
+  it('that is not allowed names the permission, without the blob that EC2 appends', async () => {
+    const message = 'You are not authorized to perform this operation. Encoded authorization failure message: 3J2kBlob'
+    const refusal = `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>${message}</Message></Error></Errors></Response>`
+    const { aws } = await awsAgainst(() => ({ status: 403, text: refusal }))
+    await assert.rejects(aws.terminateMachines(identity, 'eu-west-1', ['i-1']), (error) => {
+      assert.ok(error instanceof AwsError)
+      assert.equal(error.code, 'CAPT_AWS_ACCESS_DENIED')
+      assert.match(error.hint ?? '', /allow ec2:TerminateInstances/)
+      assert.doesNotMatch(error.message, /3J2kBlob/)
+      return true
+    })
+  })
+
+  it('with keys that EC2 does not know is a matter of credentials', async () => {
+    const refusal = '<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>'
+    const { aws } = await awsAgainst(() => ({ status: 401, text: refusal }))
+    await assert.rejects(
+      aws.findMachines(identity, 'eu-west-1', { a: 'b' }),
+      (error) => error instanceof AwsError && error.reason === 'NoCredentials',
+    )
+  })
+})
+
 describe('a failure of AWS', () => {
   it('never shows a key', async () => {
     const leaky = errorXml('SignatureDoesNotMatch', `key ${KEYS.accessKeyId} secret_access_key=${KEYS.secretAccessKey}`)

@@ -5,6 +5,7 @@ import { messageOf, redact } from '#lib'
 import { addressOf, type Service } from './partition.ts'
 import { AwsError, type AwsErrorReason, type AwsKeys } from './port.ts'
 import { signRequest } from './signer.ts'
+import { unescapeXml } from './xml.ts'
 
 export interface Transport {
   /** Where calls go instead of AWS (a test double); signatures stay the same. */
@@ -25,7 +26,7 @@ export interface Call {
 
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 
-/** The query protocol of STS and IAM; the answer is XML. */
+/** The query protocol of STS, IAM and EC2; the answer is XML. */
 export function queryCall(
   base: Pick<Call, 'service' | 'region' | 'keys'>,
   action: string,
@@ -90,7 +91,8 @@ async function readText(answer: IncomingMessage): Promise<string> {
 
 function toError(call: Call, status: number, text: string): AwsError {
   const awsCode = codeOf(text) ?? `HTTP ${status}`
-  const said = redact(messageIn(text) ?? awsCode)
+  // What EC2 appends is readable by an administrator alone, and half a page long.
+  const said = redact((messageIn(text) ?? awsCode).replace(/\s*Encoded authorization failure message:.*$/s, ''))
   const reason = reasonFor(awsCode, status)
   return new AwsError(reason, `${call.action} was refused: ${awsCode}: ${said}`, {
     hint: hintFor(reason, call),
@@ -100,7 +102,11 @@ function toError(call: Call, status: number, text: string): AwsError {
 
 function reasonFor(code: string, status: number): AwsErrorReason {
   if (/Throttl|RequestLimitExceeded|TooManyRequests/.test(code) || status === 429) return 'Throttled'
-  if (/InvalidClientTokenId|ExpiredToken|SignatureDoesNotMatch|UnrecognizedClient|IncompleteSignature/.test(code))
+  if (
+    /InvalidClientTokenId|ExpiredToken|SignatureDoesNotMatch|UnrecognizedClient|IncompleteSignature|AuthFailure/.test(
+      code,
+    )
+  )
     return 'NoCredentials'
   if (/AccessDenied|Unauthorized|NotAuthorized/.test(code)) return 'AccessDenied'
   return status >= 500 ? 'Unreachable' : 'Refused'
@@ -117,16 +123,6 @@ function hintFor(reason: AwsErrorReason, call: Call): string {
 export function elementIn(xml: string, name: string): string | undefined {
   const match = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)
   return match?.[1] === undefined ? undefined : unescapeXml(match[1])
-}
-
-function unescapeXml(text: string): string {
-  return text
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&apos;', "'")
-    .replaceAll('&#xD;', '')
-    .replaceAll('&amp;', '&')
 }
 
 function codeOf(text: string): string | undefined {

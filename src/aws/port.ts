@@ -32,6 +32,31 @@ export interface TaggedResource {
   readonly tags: Readonly<Record<string, string>>
 }
 
+/** A value, or `true` for a tag with any value. */
+export type TagFilter = Readonly<Record<string, string | true>>
+
+export interface TaggedMachine {
+  readonly id: string
+  /** pending, running, stopping or stopped. */
+  readonly state: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+export interface TaggedVolume {
+  readonly id: string
+  /** Attached, and deleted with the machine it is attached to. */
+  readonly goesWithMachine: boolean
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** Machines and disks by tag. Every method may throw AwsError. */
+export interface Ec2 {
+  /** Every machine of the region that carries all these tags, unless it is gone or going. */
+  findMachines(identity: AwsIdentity, region: string, tags: TagFilter): Promise<readonly TaggedMachine[]>
+  findVolumes(identity: AwsIdentity, region: string, tags: TagFilter): Promise<readonly TaggedVolume[]>
+  terminateMachines(identity: AwsIdentity, region: string, ids: readonly string[]): Promise<void>
+}
+
 /** Every method may throw AwsError. */
 export interface Aws {
   /** Signed here, without a call to AWS (unless credentials have to be fetched first). */

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { type Aws, AwsError, connectAws } from '#aws'
+import { type Aws, AwsError, connectAws, type Ec2 } from '#aws'
 import { systemClock } from '#lib'
 import { type Daemon, freePort, PATIENCE_SECONDS, startDaemon, until } from './lab.ts'
 import { prove } from './proofs.ts'
@@ -29,6 +29,7 @@ function findMoto(): string | undefined {
 
 const moto = findMoto()
 const REGION = 'eu-west-1'
+const KARPENTER = 'karpenter.sh/nodepool'
 const identity = { keys: { accessKeyId: 'testing', secretAccessKey: 'testing' } }
 
 if (moto === undefined) console.log('moto is not here and cannot be installed; nothing was asked of it')
@@ -37,7 +38,7 @@ else
     const folder = mkdtempSync(join(tmpdir(), 'capt-moto-'))
     let daemon: Daemon
     let endpointUrl: string
-    let aws: Aws
+    let aws: Aws & Ec2
 
     before(async () => {
       const port = await freePort()
@@ -86,6 +87,71 @@ else
       prove('moto', 'moto[server]', 'STS, IAM and tagging calls of the AWS port')
     })
 
+    it('finds the machines of one cluster that Karpenter made, terminates them, and leaves all others alone', async () => {
+      const cluster = (name: string) => ({ [`kubernetes.io/cluster/${name}`]: 'owned' })
+      const [first, second] = await runMachines(endpointUrl, { ...cluster('demo'), [KARPENTER]: 'default' }, 2)
+      const [managed] = await runMachines(endpointUrl, cluster('demo'), 1)
+      const [foreign] = await runMachines(endpointUrl, { ...cluster('other'), [KARPENTER]: 'default' }, 1)
+      const find = async (name: string) =>
+        (await aws.findMachines(identity, REGION, { ...cluster(name), [KARPENTER]: true })).map(({ id }) => id).sort()
+      assert.deepEqual(await find('demo'), [first!, second!].sort())
+      assert.deepEqual(await find('nobody'), [])
+      const [one] = await aws.findMachines(identity, REGION, { ...cluster('demo'), [KARPENTER]: true })
+      assert.equal(one!.tags[KARPENTER], 'default')
+      assert.equal(one!.state, 'running')
+
+      await aws.terminateMachines(identity, REGION, [first!, second!])
+      assert.deepEqual(await find('demo'), [], 'a machine that is going is not found again')
+      assert.deepEqual(await find('other'), [foreign])
+      const left = await aws.findMachines(identity, REGION, cluster('demo'))
+      assert.deepEqual(
+        left.map(({ id }) => id),
+        [managed],
+        'a machine of a managed node group is none of ours',
+      )
+      await assert.rejects(
+        aws.terminateMachines(identity, REGION, ['i-00000000000000000']),
+        (error) => error instanceof AwsError && error.awsCode === 'InvalidInstanceID.NotFound',
+      )
+      prove('moto', 'moto[server]', 'machines by tag: listed, terminated, and no other')
+    })
+
+    it('finds disks by tag, and says which of them stay', async () => {
+      const tags = { 'kubernetes.io/cluster/demo': 'owned', 'ebs.csi.aws.com/cluster': 'true' }
+      await ask(endpointUrl, {
+        Action: 'CreateVolume',
+        Size: '1',
+        AvailabilityZone: `${REGION}a`,
+        ...tagged('volume', tags),
+      })
+      const found = await aws.findVolumes(identity, REGION, { 'kubernetes.io/cluster/demo': 'owned' })
+      assert.equal(found.length, 1)
+      assert.match(found[0]!.id, /^vol-/)
+      assert.equal(found[0]!.goesWithMachine, false)
+      assert.equal(found[0]!.tags['ebs.csi.aws.com/cluster'], 'true')
+    })
+
+    it('names the permission that an identity lacks', async () => {
+      const keys = await makeUser(endpointUrl, 'reader', ['ec2:DescribeInstances'])
+      await fetch(`${endpointUrl}moto-api/reset-auth`, { method: 'POST', body: '0' })
+      try {
+        await aws.findMachines({ keys }, REGION, { 'kubernetes.io/cluster/demo': 'owned' })
+        await assert.rejects(aws.terminateMachines({ keys }, REGION, ['i-00000000000000000']), (error) => {
+          assert.ok(error instanceof AwsError)
+          assert.equal(error.code, 'CAPT_AWS_ACCESS_DENIED')
+          assert.match(error.hint ?? '', /allow ec2:TerminateInstances/)
+          return true
+        })
+        const stranger = { accessKeyId: 'AKIAUNKNOWNUNKNOWN00', secretAccessKey: 'no' }
+        await assert.rejects(
+          aws.findMachines({ keys: stranger }, REGION, { a: 'b' }),
+          (error) => error instanceof AwsError && error.reason === 'NoCredentials',
+        )
+      } finally {
+        await fetch(`${endpointUrl}moto-api/reset-auth`, { method: 'POST', body: 'Infinity' })
+      }
+    })
+
     it('refuses what it does not know with a code, not with a crash', async () => {
       const nowhere = connectAws({ clock: systemClock, endpointUrl: `${endpointUrl}nowhere`, timeoutMs: 5000 })
       await assert.rejects(nowhere.whoAmI(identity, REGION), (error) => error instanceof AwsError)
@@ -93,20 +159,66 @@ else
   })
 
 async function makeVpc(endpointUrl: string, workspace: string, cidr: string): Promise<void> {
+  const tags = tagged('vpc', { 'capt.appthrust.com/workspace': workspace })
+  await ask(endpointUrl, { Action: 'CreateVpc', CidrBlock: cidr, ...tags })
+}
+
+async function runMachines(
+  endpointUrl: string,
+  tags: Readonly<Record<string, string>>,
+  count: number,
+): Promise<string[]> {
+  const text = await ask(endpointUrl, {
+    Action: 'RunInstances',
+    ImageId: 'ami-12c6146b',
+    InstanceType: 't3.micro',
+    MinCount: String(count),
+    MaxCount: String(count),
+    ...tagged('instance', tags),
+  })
+  return [...text.matchAll(/<instanceId>([^<]+)</g)].map(([, id]) => id!)
+}
+
+/** A user with one inline policy, and its keys. */
+async function makeUser(endpointUrl: string, name: string, actions: readonly string[]) {
+  const iam = { service: 'iam', Version: '2010-05-08', UserName: name }
+  await ask(endpointUrl, { ...iam, Action: 'CreateUser' })
+  const policy = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: actions, Resource: '*' }] }
+  await ask(endpointUrl, {
+    ...iam,
+    Action: 'PutUserPolicy',
+    PolicyName: 'only',
+    PolicyDocument: JSON.stringify(policy),
+  })
+  const text = await ask(endpointUrl, { ...iam, Action: 'CreateAccessKey' })
+  const read = (element: string) => new RegExp(`<${element}>([^<]+)<`).exec(text)![1]!
+  return { accessKeyId: read('AccessKeyId'), secretAccessKey: read('SecretAccessKey') }
+}
+
+const tagged = (resource: string, tags: Readonly<Record<string, string>>): Record<string, string> => ({
+  'TagSpecification.1.ResourceType': resource,
+  ...Object.fromEntries(
+    Object.entries(tags).flatMap(([key, value], i) => [
+      [`TagSpecification.1.Tag.${i + 1}.Key`, key],
+      [`TagSpecification.1.Tag.${i + 1}.Value`, value],
+    ]),
+  ),
+})
+
+/** A call that capt itself never makes, to prepare what it shall find. */
+async function ask(
+  endpointUrl: string,
+  { service = 'ec2', Version = '2016-11-15', ...parameters }: Readonly<Record<string, string>>,
+): Promise<string> {
   const answer = await fetch(endpointUrl, {
     method: 'POST',
     headers: {
-      authorization: `AWS4-HMAC-SHA256 Credential=testing/20260101/${REGION}/ec2/aws4_request, SignedHeaders=host, Signature=0`,
+      authorization: `AWS4-HMAC-SHA256 Credential=testing/20260101/${REGION}/${service}/aws4_request, SignedHeaders=host, Signature=0`,
       'content-type': 'application/x-www-form-urlencoded',
     },
-    body: new URLSearchParams({
-      Action: 'CreateVpc',
-      Version: '2016-11-15',
-      CidrBlock: cidr,
-      'TagSpecification.1.ResourceType': 'vpc',
-      'TagSpecification.1.Tag.1.Key': 'capt.appthrust.com/workspace',
-      'TagSpecification.1.Tag.1.Value': workspace,
-    }),
+    body: new URLSearchParams({ ...parameters, Version }),
   })
-  assert.equal(answer.status, 200)
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  return text
 }
