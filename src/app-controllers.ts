@@ -1,7 +1,7 @@
 // The controllers of a manager, by the groups it was asked for, each with the ports it needs.
 import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, type Instances } from '#addons'
 import { clusterKind, type Key } from '#api'
-import { connectAws } from '#aws'
+import type { Aws } from '#aws'
 import { checkPair } from '#catalog'
 import {
   captClusterController,
@@ -32,7 +32,8 @@ export interface ControllerPorts {
   readonly reach: (kubeconfig: string) => Promise<string | undefined>
   readonly homeNamespace: string
   readonly watchSecrets: boolean
-  readonly instances: Instances | undefined
+  readonly instances: Instances
+  readonly aws: Aws
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics
@@ -61,7 +62,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
   if (groups.includes('control-plane')) {
     const planes = captControlPlaneController({
       clusterKind: cluster,
-      aws: connectAws({ clock }),
+      aws: ports.aws,
       objects,
       events,
       clock,
@@ -86,7 +87,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
       resourceSets: versions.resourceSets,
       fetchText,
       wake: (key) => ports.wake(DELIVERY_CONTROLLER, key),
-      ...(ports.instances ? { instances: ports.instances } : {}),
+      instances: ports.instances,
     })
     stops.push(() => deliveries.stop())
     all.push(addonPipelineController(homes), deliveries)

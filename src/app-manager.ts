@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Instances } from '#addons'
 import { SecretKind } from '#api'
+import { connectAws } from '#aws'
 import { clusterSecretInformer } from '#controllers'
 import type { Engine } from '#engine'
 import {
@@ -28,11 +29,12 @@ import {
 } from '#server'
 import { CONTROLLER_GROUPS, type ControllerGroup, controllersOf } from './app-controllers.ts'
 import { startEngine } from './app-engine.ts'
+import { awsInstances, eitherInstances } from './app-instances.ts'
 import { measureRuns } from './app-metrics.ts'
 import { projectionOf } from './app-projections.ts'
 import { reach } from './app-reach.ts'
 import { writeRunnerKubeconfig } from './app-runner.ts'
-import { servedVersions, shipPipeline } from './app-served.ts'
+import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
 import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
 import type { Sink } from './cli/command.ts'
 
@@ -66,7 +68,7 @@ export interface ManagerOptions {
   /** Watch the Secrets of clusters: for the embedded home, and for one namespace whose role allows it. */
   readonly watchSecrets?: boolean
   readonly access?: ServerAccess
-  /** Finds machines that a dead Karpenter left behind; without it they cannot be listed. */
+  /** A second cloud beside AWS that may have machines of a cluster. */
   readonly instances?: (objects: Objects) => Instances
 }
 
@@ -132,6 +134,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     void lost.catch(() => workloads.close())
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
+    const aws = connectAws({ clock })
     const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
     const own = controllersOf({
       groups: options.controllers,
@@ -141,9 +144,10 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       engine,
       homeNamespace,
       metrics,
+      aws,
       ...parts,
       watchSecrets: options.watchSecrets === true,
-      instances: options.instances?.(objects),
+      instances: instancesOf(objects, versions),
       wake: (controller, key) => running.wake(controller, key),
     })
     undo.push(() => own.stop())
@@ -194,6 +198,11 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       workloads,
       failed: (signal) => Promise.race([lost, aborted(signal)]),
       stop,
+    }
+
+    function instancesOf(to: Objects, served: ServedVersions): Instances {
+      const inAws = awsInstances({ objects: to, cache: connection.informers, versions: served, aws })
+      return options.instances ? eitherInstances(options.instances(to), inAws) : inAws
     }
 
     async function openEngine(to: Objects): Promise<Engine> {

@@ -11,6 +11,7 @@ import {
   ServiceKind,
 } from '#api'
 import { KubeError } from '#kube'
+import { CaptError } from '#lib'
 import { simulatedLedger } from '#simulation'
 import type { MemoryCluster } from '#testing'
 import { type AddonsWorld, addonsWorld, Cluster, conditionStatus, HOME } from './addons-world.ts'
@@ -73,6 +74,21 @@ async function upWithNodes(replicas = 2): Promise<MemoryCluster> {
   return workload
 }
 
+/** Karpenter and Flux stop for good; their objects stay as they are. */
+async function killControllers(workload: MemoryCluster): Promise<void> {
+  await world.stopActors('demo')
+  for (const key of [
+    { namespace: 'kube-system', name: 'karpenter' },
+    { namespace: 'flux-system', name: 'helm-controller' },
+  ])
+    await workload.others.patch(
+      DeploymentKind,
+      key,
+      { type: 'merge', body: { status: { availableReplicas: 0 } } },
+      { subresource: 'status' },
+    )
+}
+
 const deleteCluster = () => world.home.others.delete(Cluster, key)
 const steps = () =>
   Object.fromEntries((world.delivery('demo')?.status?.teardown?.steps ?? []).map((step) => [step.name, step.state]))
@@ -122,19 +138,7 @@ describe('the teardown of a deleted Cluster', () => {
   it('ends with a dead Karpenter: machines are found by tag and listed, finalizers are taken off', async () => {
     world = await addonsWorld()
     const workload = await upWithNodes()
-    await world.stopActors('demo')
-    await workload.others.patch(
-      DeploymentKind,
-      { namespace: 'kube-system', name: 'karpenter' },
-      { type: 'merge', body: { status: { availableReplicas: 0 } } },
-      { subresource: 'status' },
-    )
-    await workload.others.patch(
-      DeploymentKind,
-      { namespace: 'flux-system', name: 'helm-controller' },
-      { type: 'merge', body: { status: { availableReplicas: 0 } } },
-      { subresource: 'status' },
-    )
+    await killControllers(workload)
     const machines = (await ledger()).map((instance) => `instance ${instance.id}`).sort()
     await deleteCluster()
     await world.until('torn down', isTornDown, 900)
@@ -149,23 +153,79 @@ describe('the teardown of a deleted Cluster', () => {
     world = await addonsWorld({
       pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } },
     })
-    const workload = await upWithNodes()
-    await world.stopActors('demo')
-    await workload.others.patch(
-      DeploymentKind,
-      { namespace: 'kube-system', name: 'karpenter' },
-      { type: 'merge', body: { status: { availableReplicas: 0 } } },
-      { subresource: 'status' },
-    )
-    await workload.others.patch(
-      DeploymentKind,
-      { namespace: 'flux-system', name: 'helm-controller' },
-      { type: 'merge', body: { status: { availableReplicas: 0 } } },
-      { subresource: 'status' },
-    )
+    await killControllers(await upWithNodes())
     await deleteCluster()
     await world.until('torn down', isTornDown, 900)
     assert.deepEqual(await ledger(), [])
+  })
+
+  describe('by a cloud that refuses', () => {
+    const refusal = new CaptError('CAPT_AWS_ACCESS_DENIED', 'ec2:DescribeInstances was refused: UnauthorizedOperation')
+    const silence = () => world.broken.set('default/demo', new KubeError('Unreachable', 'connect ECONNREFUSED'))
+    const leftovers = () => world.delivery('demo')?.status?.teardown?.leftovers ?? []
+
+    it('to list machines: it says so, looks again, and ends with that on record', async () => {
+      world = await addonsWorld({ instances: (simulated) => ({ ...simulated, list: () => Promise.reject(refusal) }) })
+      await upWithNodes(1)
+      silence()
+      await deleteCluster()
+      await world.until(
+        'it is said',
+        () => world.delivery('demo')?.status?.conditions?.some(({ reason }) => reason === 'InstancesUnknown'),
+        400,
+      )
+      await world.until('torn down', isTornDown, 900)
+      assert.deepEqual(leftovers(), [`instances that could not be looked for (${refusal.message})`])
+    })
+
+    it('to list machines for a while: they are found as soon as it lets us look', async () => {
+      let refused = 0
+      world = await addonsWorld({
+        instances: (simulated) => ({
+          ...simulated,
+          list: (cluster) => (++refused <= 3 ? Promise.reject(refusal) : simulated.list(cluster)),
+        }),
+      })
+      await upWithNodes(1)
+      silence()
+      await deleteCluster()
+      await world.until('torn down', isTornDown, 900)
+      assert.deepEqual(
+        leftovers(),
+        (await ledger()).map(({ id }) => `instance ${id}`),
+      )
+    })
+
+    for (const [what, breakIt] of [
+      ['with the workload API gone', async () => void silence()],
+      ['with Karpenter dead', killControllers],
+    ] as const)
+      it(`to terminate machines: they are listed, and the teardown ends, ${what}`, async () => {
+        const shipped = defaultPipeline(HOME)
+        world = await addonsWorld({
+          pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } },
+          instances: (simulated) => ({ ...simulated, terminate: () => Promise.reject(refusal) }),
+        })
+        await breakIt(await upWithNodes(1))
+        await deleteCluster()
+        await world.until('torn down', isTornDown, 2400)
+        assert.deepEqual(
+          leftovers().filter((text) => text.startsWith('instance ')),
+          (await ledger()).map(({ id }) => `instance ${id}`),
+        )
+      })
+  })
+
+  it('names the disks that stay behind, and deletes none', async () => {
+    world = await addonsWorld({ instances: (simulated) => ({ ...simulated, volumes: async () => ['vol-2', 'vol-1'] }) })
+    await killControllers(await upWithNodes(1))
+    await deleteCluster()
+    await world.until('torn down', isTornDown, 900)
+    const left = world.delivery('demo')?.status?.teardown?.leftovers ?? []
+    assert.deepEqual(
+      left.filter((text) => text.startsWith('volume')),
+      ['volume vol-1', 'volume vol-2'],
+    )
   })
 
   it('ends when the workload API is gone, and lists exactly the machines that are left', async () => {

@@ -5,6 +5,7 @@ import {
   addonPipelineController,
   DELIVERY_CONTROLLER,
   defaultPipeline,
+  type Instances,
   type Workload,
   type Workloads,
 } from '#addons'
@@ -90,7 +91,8 @@ interface WorldOptions {
   /** No pipeline at all when false. */
   readonly shipped?: boolean
   readonly resourceSets?: 'v1beta2' | undefined
-  readonly instances?: boolean
+  /** The simulated cloud unless given. */
+  readonly instances?: (simulated: Instances) => Instances
 }
 
 export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWorld> {
@@ -129,7 +131,7 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
         resourceSets: 'resourceSets' in options ? options.resourceSets : 'v1beta2',
         homeNamespace: HOME,
         wake: (key) => manager?.wake(DELIVERY_CONTROLLER, key),
-        ...(options.instances === false ? {} : { instances: simulatedInstances(home.objects) }),
+        instances: options.instances?.(simulatedInstances(home.objects)) ?? simulatedInstances(home.objects),
       }),
       resourceSetController(remotes),
       resourceSetBindingController(),

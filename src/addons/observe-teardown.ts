@@ -2,13 +2,13 @@
 // the one that is next.
 import type { AddonDelivery, AddonStage, AnyObject, ClusterFacts, KindRef, TeardownStep } from '#api'
 import type { Projected } from '#kube'
-import { parseDuration, toTimestamp } from '#lib'
+import { messageOf, parseDuration, redact, toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import type { DeliveryPorts } from './delivery-ports.ts'
 import type { StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { STAGE_LABEL } from './names.ts'
 import type { Workload } from './port.ts'
-import { UNREACHABLE_LIMIT_MS } from './teardown.ts'
+import { DEAD_CONTROLLER_MS, UNREACHABLE_LIMIT_MS } from './teardown.ts'
 import { planRemoval } from './teardown-plan.ts'
 import type { TeardownSeen } from './teardown-seen.ts'
 import { lookAtHome, lookAtStep } from './teardown-sight.ts'
@@ -44,6 +44,8 @@ export async function observeTeardown(context: TeardownContext): Promise<Teardow
     mayTerminate: context.terminate,
     leftovers: before?.leftovers ?? [],
     instances: undefined,
+    volumes: [],
+    sweepFault: undefined,
     isEmpty: false,
   } satisfies Partial<TeardownSeen>
   if (!wasDelivered(context)) return { ...base, ended: [], current: undefined, isEmpty: true }
@@ -63,16 +65,16 @@ export async function observeTeardown(context: TeardownContext): Promise<Teardow
         ...base,
         ended,
         current: { step, sight: undefined, startedAt },
-        instances: await sweep(context, before?.unreachableSince),
+        ...(await sweepSilent(context, before?.unreachableSince)),
       }
     const seen = isHome ? await lookAtHome(context, step) : await lookAtStep(context, step, workload!.objects)
     if (seen.left.length === 0) {
       ended.push({ name: step.name, state: 'Done', message: 'Nothing left', startedAt, endedAt: now })
       continue
     }
-    const needsSweep = step.type === 'node-claims' && seen.isControllerAlive === false
-    const instances = needsSweep ? await list(context) : undefined
-    return { ...base, ended, current: { step, sight: seen, startedAt }, instances }
+    const isDead = seen.isControllerAlive === false && Date.parse(startedAt) + DEAD_CONTROLLER_MS <= nowMs
+    const swept = step.type === 'node-claims' && isDead ? await sweep(context) : {}
+    return { ...base, ended, current: { step, sight: seen, startedAt }, ...swept }
   }
   return { ...base, ended, current: undefined }
 }
@@ -86,21 +88,25 @@ function wasDelivered({ delivery, sets, going }: TeardownContext): boolean {
   )
 }
 
+type Sweep = Pick<TeardownSeen, 'instances' | 'volumes' | 'sweepFault'>
+
 /** Instances are listed only when the API has been silent for long enough. */
-async function sweep(context: TeardownContext, since: string | undefined): Promise<readonly string[] | undefined> {
+async function sweepSilent(context: TeardownContext, since: string | undefined): Promise<Partial<Sweep>> {
   const isLong = since !== undefined && Date.parse(since) + UNREACHABLE_LIMIT_MS <= context.nowMs
-  return context.sight.is === 'absent' || isLong ? await list(context) : undefined
+  return context.sight.is === 'absent' || isLong ? await sweep(context) : {}
 }
 
-async function list({ ports, cluster, world }: TeardownContext): Promise<readonly string[]> {
-  if (!ports.instances) return []
+/** What cannot be looked for is told with the leftovers: nobody shall believe that nothing is there. */
+async function sweep({ ports, cluster, world }: TeardownContext): Promise<Sweep> {
+  if (!ports.instances) return { instances: [], volumes: [], sweepFault: undefined }
   try {
-    return (await ports.instances.list(cluster)).map((instance) => instance.id).sort()
+    const instances = (await ports.instances.list(cluster)).map((instance) => instance.id).sort()
+    const volumes = [...((await ports.instances.volumes?.(cluster)) ?? [])].sort()
+    return { instances, volumes, sweepFault: undefined }
   } catch (error) {
-    world.log.warn('Could not list instances by tag', {
-      Cluster: `${cluster.namespace}/${cluster.name}`,
-      error: String(error),
-    })
-    return []
+    const sweepFault = redact(messageOf(error))
+    const Cluster = `${cluster.namespace}/${cluster.name}`
+    world.log.warn('Could not list instances by tag', { Cluster, error: sweepFault })
+    return { instances: [], volumes: [], sweepFault }
   }
 }

@@ -28,4 +28,6 @@ export interface Instances {
   /** Running instances tagged `kubernetes.io/cluster/<name>=owned` and `karpenter.sh/nodepool`. */
   list(cluster: Key): Promise<readonly TaggedInstance[]>
   terminate(cluster: Key, ids: readonly string[]): Promise<void>
+  /** Volumes of the cluster that outlive its machines. They hold people's data: listed, never deleted by us. */
+  volumes?(cluster: Key): Promise<readonly string[]>
 }

@@ -57,6 +57,10 @@ export interface TeardownSeen {
   readonly isWorkloadAbsent: boolean
   /** Instances found by tag; only looked up when Karpenter or the workload API is dead. */
   readonly instances: readonly string[] | undefined
+  /** Volumes that outlive the machines, found with them. */
+  readonly volumes: readonly string[]
+  /** Why instances could not be looked for. */
+  readonly sweepFault: string | undefined
   readonly mayTerminate: boolean
   readonly leftovers: readonly string[]
   /** Nothing was ever delivered. */

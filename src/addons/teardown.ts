@@ -8,7 +8,9 @@ import type { StepSight, TeardownAction, TeardownSeen, Thing } from './teardown-
 /** How long a silent workload API is waited for before the sweep by tag takes the place of the steps. */
 export const UNREACHABLE_LIMIT_MS = 180_000
 /** How long deletions may wait for a controller that is not running. */
-const DEAD_CONTROLLER_MS = 60_000
+export const DEAD_CONTROLLER_MS = 60_000
+/** How long the cloud may refuse to list or terminate instances before that is recorded and the teardown goes on. */
+const SWEEP_LIMIT_MS = 300_000
 /** Nodes that did not go once are not waited for that long again. */
 const STUCK_MS = 60_000
 const KARPENTER_FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
@@ -45,13 +47,29 @@ function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
     }
   }
   const instances = seen.instances ?? []
-  if (instances.length > 0 && seen.mayTerminate) {
-    const message = `Terminating ${instances.length} instances found by tag`
-    return running(seen, act<TeardownAction>({ do: 'terminate', instances }), message)
-  }
+  const swept = judgeSweep({ ...seen, unreachableSince: since }, SWEEP_LIMIT_MS + leftMs, 'found by tag')
+  if (swept) return swept
   const note = instances.length > 0 ? `; instances left: ${instances.join(', ')}` : ''
   const message = `The workload API is gone${note}`
-  return next(seen, { state: 'Skipped', message, leftovers: instances.map((id) => `instance ${id}`), all: true }, nowMs)
+  return next(seen, { state: 'Skipped', message, leftovers: sweptLeftovers(seen), all: true }, nowMs)
+}
+
+/** Lists again or terminates, as long as there is time left for it; undefined when that is over or not needed. */
+function judgeSweep(seen: TeardownSeen, leftMs: number, which: string): TeardownJudgement | undefined {
+  const { instances = [], sweepFault } = seen
+  if (leftMs <= 0) return undefined
+  if (sweepFault !== undefined) {
+    const message = `Instances cannot be looked for: ${sweepFault}`
+    return running(seen, waiting('InstancesUnknown', message, Math.min(15, Math.ceil(leftMs / 1000))), message)
+  }
+  if (instances.length === 0 || !seen.mayTerminate) return undefined
+  const message = `Terminating ${instances.length} instances ${which}`
+  return running(seen, act<TeardownAction>({ do: 'terminate', instances }), message)
+}
+
+function sweptLeftovers({ instances = [], volumes, sweepFault }: TeardownSeen): readonly string[] {
+  const unknown = sweepFault === undefined ? [] : [`instances that could not be looked for (${sweepFault})`]
+  return [...instances.map((id) => `instance ${id}`), ...volumes.map((id) => `volume ${id}`), ...unknown]
 }
 
 function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowMs: number): TeardownJudgement {
@@ -80,7 +98,7 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
   }
   if (seen.cause === 'wish' && waitedMs >= timeoutMs) return stuck(seen, sight, message)
   const isDead = sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS
-  if (isDead && seen.cause === 'cluster') return judgeDead(seen, sight, message, nowMs)
+  if (isDead && seen.cause === 'cluster') return judgeDead(seen, sight, message, startedMs, nowMs)
   if (waitedMs >= timeoutMs) {
     const text = `${message} after ${Math.round(timeoutMs / 1000)}s`
     return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
@@ -102,21 +120,23 @@ const hasStuckNodes = ({ ended }: TeardownSeen) =>
   ended.some((one) => one.state === 'GaveUp' && one.name.includes('/node-'))
 
 /** Nobody will ever finish these deletions: machines are found by tag, then the finalizers are taken off. */
-function judgeDead(seen: TeardownSeen, sight: StepSight, message: string, nowMs: number): TeardownJudgement {
+function judgeDead(
+  seen: TeardownSeen,
+  sight: StepSight,
+  message: string,
+  startedMs: number,
+  nowMs: number,
+): TeardownJudgement {
   const { step, left } = sight
   const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
   const held = left.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
   const instances = step.type === 'node-claims' ? seen.instances : []
   if (instances === undefined)
     return running(seen, waiting('TearingDown', `${message}; looking for instances by tag`, 5), message)
-  if (instances.length > 0 && seen.mayTerminate) {
-    return running(
-      seen,
-      act<TeardownAction>({ do: 'terminate', instances }),
-      `Terminating ${instances.length} instances that a dead controller left`,
-    )
-  }
-  const leftovers = [...seen.leftovers, ...instances.map((id) => `instance ${id}`)]
+  const leftMs = startedMs + DEAD_CONTROLLER_MS + SWEEP_LIMIT_MS - nowMs
+  const swept = judgeSweep({ ...seen, instances }, leftMs, 'that a dead controller left')
+  if (swept) return swept
+  const leftovers = [...seen.leftovers, ...sweptLeftovers({ ...seen, instances })]
   const noted = { ...seen, leftovers: [...new Set(leftovers)] }
   if (held.length > 0) {
     const text = `${message}; the controller is not running, finalizers are taken off`

@@ -1,0 +1,119 @@
+// The machines and disks that a dead Karpenter leaves in AWS, as the teardown of add-ons asks for them. Which EKS
+// cluster, which region and whose credentials: what the control plane's own apply was told. Nothing of the AWS SDK is
+// loaded before the first question.
+import type { Instances } from '#addons'
+import {
+  CAPTControlPlane,
+  clusterKind,
+  type Key,
+  readCluster,
+  type Secret,
+  SecretKind,
+  WorkspaceTemplateApply,
+} from '#api'
+import type { AwsIdentity, Ec2, TaggedVolume } from '#aws'
+import { eksApplyName } from '#controllers'
+import type { Cache, Objects } from '#kube'
+import { CaptError } from '#lib'
+import { awsPlaceOf, identityAt } from './app-cloud.ts'
+import type { ServedVersions } from './app-served.ts'
+
+export interface InstancesWorld {
+  readonly objects: Objects
+  /** Has Clusters and control planes. */
+  readonly cache: Cache
+  readonly versions: ServedVersions
+  readonly aws: Ec2
+}
+
+interface Place {
+  readonly identity: AwsIdentity
+  readonly region: string
+  /** The tag that everything of the cluster carries. */
+  readonly owned: Readonly<Record<string, string>>
+}
+
+const NODE_POOL = 'karpenter.sh/nodepool'
+/** On volumes that the EBS CSI driver made for claims: they outlive every machine. */
+const CSI_VOLUME = 'ebs.csi.aws.com/cluster'
+
+export function awsInstances(world: InstancesWorld): Instances {
+  return {
+    async list(cluster) {
+      const place = await placeOf(world, cluster)
+      if (!place) return []
+      const tags = { ...place.owned, [NODE_POOL]: true } as const
+      const found = await world.aws.findMachines(place.identity, place.region, tags)
+      return found.map(({ id, tags }) => ({ id, ...(tags[NODE_POOL] ? { nodePool: tags[NODE_POOL] } : {}) }))
+    },
+    async volumes(cluster) {
+      const place = await placeOf(world, cluster)
+      if (!place) return []
+      const found = await world.aws.findVolumes(place.identity, place.region, place.owned)
+      return found.filter(staysBehind).map(({ id }) => id)
+    },
+    async terminate(cluster, ids) {
+      const place = await placeOf(world, cluster)
+      if (place) await world.aws.terminateMachines(place.identity, place.region, ids)
+    },
+  }
+}
+
+const staysBehind = ({ goesWithMachine, tags }: TaggedVolume): boolean =>
+  !goesWithMachine || tags[CSI_VOLUME] !== undefined
+
+/** Undefined for a cluster that is not in AWS: its template brings its own kubeconfig, or its control plane is not ours. */
+async function placeOf({ objects, cache, versions }: InstancesWorld, cluster: Key): Promise<Place | undefined> {
+  const namespace = cluster.namespace ?? ''
+  const object = cache.get(clusterKind(versions.cluster), cluster)
+  const ref = object && readCluster(object).controlPlaneRef
+  if (ref?.kind !== CAPTControlPlane.kind) return undefined
+  const plane = cache.get<CAPTControlPlane>(CAPTControlPlane, { namespace, name: ref.name })
+  if (!plane) return undefined
+  const name = eksApplyName(plane, cluster.name)
+  const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
+  const place = apply && awsPlaceOf(apply)
+  if (!apply || place?.region === undefined)
+    throw new CaptError(
+      'CAPT_AWS_PLACE_UNKNOWN',
+      `The region of cluster ${namespace}/${cluster.name} is not known: WorkspaceTemplateApply ${name} ${apply ? 'has no variable region' : 'is gone'}`,
+      { hint: `look for instances tagged kubernetes.io/cluster/${cluster.name}=owned in its region by hand` },
+    )
+  if (await bringsKubeconfig(objects, apply)) return undefined
+  const eks = textOf(apply.status?.outputs?.['cluster_name']) ?? apply.spec.variables?.['cluster_name'] ?? cluster.name
+  return {
+    identity: await identityAt(objects, place, namespace),
+    region: place.region,
+    owned: { [`kubernetes.io/cluster/${eks}`]: 'owned' },
+  }
+}
+
+async function bringsKubeconfig(objects: Objects, { metadata, spec }: WorkspaceTemplateApply): Promise<boolean> {
+  const { name, namespace = metadata.namespace ?? '' } = spec.writeConnectionSecretToRef ?? {}
+  if (name === undefined) return false
+  const secret = await objects.get<Secret>(SecretKind, { namespace, name })
+  return (secret?.data?.['kubeconfig'] ?? '') !== ''
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+/** Both clouds of an embedded home: a cluster has machines in one of them. */
+export function eitherInstances(first: Instances, second: Instances): Instances {
+  return {
+    async list(cluster) {
+      const own = await first.list(cluster)
+      return own.length > 0 ? own : await second.list(cluster)
+    },
+    volumes: async (cluster) => [
+      ...((await first.volumes?.(cluster)) ?? []),
+      ...((await second.volumes?.(cluster)) ?? []),
+    ],
+    async terminate(cluster, ids) {
+      const own = new Set((await first.list(cluster)).map(({ id }) => id))
+      const here = ids.filter((id) => own.has(id))
+      const there = ids.filter((id) => !own.has(id))
+      if (here.length > 0) await first.terminate(cluster, here)
+      if (there.length > 0) await second.terminate(cluster, there)
+    },
+  }
+}
