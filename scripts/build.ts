@@ -13,7 +13,22 @@ const outdir = join(root, 'dist', 'program')
 const startApart: Plugin = {
   name: 'start-apart',
   setup: ({ onResolve }) =>
-    void onResolve({ filter: /^\.\/start\.ts$/ }, () => ({ path: './start.mjs', external: true })),
+    void onResolve({ filter: /^\.\/start(-runner)?\.ts$/ }, ({ path }) => ({
+      path: path.replace(/ts$/, 'mjs'),
+      external: true,
+    })),
+}
+
+/** Our files do nothing when they are loaded, so what a program does not use of them need not be in it. */
+const onlyWhatIsUsed: Plugin = {
+  name: 'only-what-is-used',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^(#|\.\.?\/)/ }, async ({ path, pluginData, ...where }) => {
+      if (pluginData === onlyWhatIsUsed) return undefined
+      const found = await resolve(path, { ...where, pluginData: onlyWhatIsUsed })
+      return found.path.startsWith(join(root, 'src')) ? { ...found, sideEffects: false } : found
+    })
+  },
 }
 
 const shared = {
@@ -32,9 +47,8 @@ const shared = {
 
 rmSync(outdir, { recursive: true, force: true })
 const entry = await build({ ...shared, entryPoints: { capt: 'src/main.ts' }, plugins: [startApart] })
-const rest = await build({
+const loaded = {
   ...shared,
-  entryPoints: { start: 'src/start.ts' },
   splitting: true,
   chunkNames: 'chunk-[hash]',
   banner: {
@@ -42,8 +56,13 @@ const rest = await build({
   },
   // The package's ES module: its CommonJS form loses its names when it is imported on demand.
   alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') },
-  plugins: [leanBuiltins],
+} as const satisfies BuildOptions
+const rest = await build({ ...loaded, entryPoints: { start: 'src/start.ts' }, plugins: [leanBuiltins] })
+const runner = await build({
+  ...loaded,
+  entryPoints: { 'start-runner': 'src/start-runner.ts' },
+  plugins: [leanBuiltins, onlyWhatIsUsed],
 })
-const outputs = [entry, rest].flatMap(({ metafile }) => Object.values(metafile.outputs))
+const outputs = [entry, rest, runner].flatMap(({ metafile }) => Object.values(metafile.outputs))
 const bytes = outputs.reduce((sum, output) => sum + output.bytes, 0)
 console.log(`Built capt ${version}: ${outputs.length} files, ${Math.round(bytes / 1024)} KiB`)

@@ -6,6 +6,6 @@ if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {
   // Written past the stream, whose machinery would cost more than the rest.
   process.getBuiltinModule('node:fs').writeSync(1, `capt ${VERSION}\n`)
 } else {
-  const { start } = await import('./start.ts')
+  const { start } = await (argv[0] === 'runner' ? import('./start-runner.ts') : import('./start.ts'))
   process.exitCode = await start(argv)
 }

@@ -1,51 +1,9 @@
 // Gives the commands the real world: streams, signals, clock and connections.
-import { type Clock, systemClock } from '#lib'
-import type { Io, Sink } from './cli/command.ts'
 import { run } from './cli/run.ts'
 import { COMMANDS } from './cli/table.ts'
+import { processIo } from './process-io.ts'
 
 export async function start(argv: readonly string[]): Promise<number> {
-  const stop = new AbortController()
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (stop.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
-    stop.abort(signal)
-  }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-  })
-  const io: Io = {
-    stdout: sink(process.stdout),
-    stderr: sink(process.stderr),
-    stdin: process.stdin,
-    env: process.env,
-    cwd: process.cwd(),
-    clock: foregroundClock,
-    signal: stop.signal,
-    colour: process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true,
-    connect: async (options) => (await import('./app.ts')).connectForPeople(options, process.env),
-  }
+  const io = processIo(async (options) => (await import('./app.ts')).connectForPeople(options, process.env))
   return await run(argv, io, COMMANDS)
-}
-
-/** A person waits for a command, so its timers keep the process alive. */
-const foregroundClock: Clock = {
-  ...systemClock,
-  after(delayMs, callback) {
-    const handle = setTimeout(callback, Math.max(0, delayMs))
-    return { cancel: () => clearTimeout(handle) }
-  },
-}
-
-function sink(stream: NodeJS.WriteStream): Sink {
-  return {
-    write: (text) => void stream.write(text),
-    get isTerminal() {
-      return stream.isTTY === true
-    },
-    get columns() {
-      return stream.columns ?? 120
-    },
-  }
 }

@@ -1,0 +1,48 @@
+// This process as commands see it: streams, signals, clock. Nothing heavy is loaded for it: runners start often.
+import { type Clock, systemClock } from '#lib'
+import type { Io, Sink } from './cli/command.ts'
+
+export function processIo(connect: Io['connect']): Io {
+  const stop = new AbortController()
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stop.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
+    stop.abort(signal)
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+  })
+  return {
+    stdout: sink(process.stdout),
+    stderr: sink(process.stderr),
+    stdin: process.stdin,
+    env: process.env,
+    cwd: process.cwd(),
+    clock: foregroundClock,
+    signal: stop.signal,
+    colour: process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true,
+    connect,
+  }
+}
+
+/** A person waits for a command, so its timers keep the process alive. */
+const foregroundClock: Clock = {
+  ...systemClock,
+  after(delayMs, callback) {
+    const handle = setTimeout(callback, Math.max(0, delayMs))
+    return { cancel: () => clearTimeout(handle) }
+  },
+}
+
+function sink(stream: NodeJS.WriteStream): Sink {
+  return {
+    write: (text) => void stream.write(text),
+    get isTerminal() {
+      return stream.isTTY === true
+    },
+    get columns() {
+      return stream.columns ?? 120
+    },
+  }
+}

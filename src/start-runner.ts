@@ -1,0 +1,9 @@
+// The start of a runner, bundled apart from the other commands: it is on the way of every Terraform run.
+import { run } from './cli/run.ts'
+import { command } from './cli/runner.ts'
+import { processIo } from './process-io.ts'
+
+export function start(argv: readonly string[]): Promise<number> {
+  const io = processIo(() => Promise.reject(new Error('a runner connects by itself')))
+  return run(argv, io, [{ name: command.name, summary: command.summary, load: async () => ({ command }) }])
+}
