@@ -153,7 +153,7 @@ ${more}`
       const namespace = 'going'
       await world.create(NamespaceKind, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
       await make('last', module('last'), {}, {}, namespace)
-      const deadline = Date.now() + 30_000
+      const deadline = Date.now() + 180_000
       const find = () => objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key('last', namespace))
       for (let found = await find(); !found || !isReady(found); found = await find()) {
         assert.ok(Date.now() < deadline, 'it must become ready first')

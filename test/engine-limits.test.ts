@@ -111,7 +111,7 @@ output "password" {
       const module =
         'resource "terraform_data" "x" {\n  provisioner "local-exec" {\n    command = "seq 1 100000; echo the last word"\n  }\n}'
       await make('chatty', module)
-      await world.until('chatty', isReady, 60)
+      await world.until('chatty', isReady)
       const log = await logOf('chatty')
       assert.ok(log.length < 4 * 1024 * 1024, `${log.length} characters`)
       assert.match(log, /left out/)

@@ -122,7 +122,7 @@ export async function engineWorld(): Promise<EngineWorld> {
     undo.push(() => made.stop())
     return made
   }
-  const until: EngineWorld['until'] = async (name, test, seconds = 30) => {
+  const until: EngineWorld['until'] = async (name, test, seconds = 180) => {
     const deadline = Date.now() + seconds * 1000
     for (;;) {
       const apply = await find(name)
@@ -142,7 +142,7 @@ export async function engineWorld(): Promise<EngineWorld> {
       const own = connect(access)
       const made = await engine({ objects: own.objects, ...options })
       const controllers = [
-        workspaceApplyController({ engine: made, backoff: () => 1 }),
+        workspaceApplyController({ engine: made, backoff: () => 1, sourceSeconds: 2 }),
         workspaceTemplateController(),
       ] as unknown as AnyController[]
       const events = createEvents(own.objects, { controller: 'capt.appthrust.com/test', instance: 'test' })
@@ -173,7 +173,7 @@ export async function engineWorld(): Promise<EngineWorld> {
     },
     create: (kind, object) => objects.create(kind, object as never) as never,
     until,
-    async untilGone(name, seconds = 30) {
+    async untilGone(name, seconds = 180) {
       const deadline = Date.now() + seconds * 1000
       while (await find(name)) {
         if (Date.now() > deadline) {

@@ -16,7 +16,7 @@ export async function surviveAbsence(awayMs: number): Promise<void> {
     await world.createApply()
     await world.reach('apply')
     await world.withoutServer(awayMs)
-    await world.until('victim', isReady, 60)
+    await world.until('victim', isReady)
     await world.assertWhole()
     assert.deepEqual((await world.record())?.suspects, [])
   } finally {
@@ -30,12 +30,12 @@ export async function surviveTwoManagers(): Promise<void> {
   try {
     await Promise.all([world.startManager(), world.startManager()])
     await world.createApply()
-    await world.until('victim', isReady, 60)
+    await world.until('victim', isReady)
     await world.assertWhole()
     const record = await world.record()
     assert.equal(record?.history.length, 1, 'one run, not two')
     await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
-    await world.untilGone('victim', 60)
+    await world.untilGone('victim')
     const gone = world.ledger().filter((line) => line.startsWith('gone'))
     assert.equal(gone.length, 6, 'each resource was destroyed once')
   } finally {
@@ -54,7 +54,7 @@ export async function surviveStubbornResource(): Promise<void> {
     assert.ok(runner)
     const said = world.messages()
     process.kill(runner.pid, 'SIGTERM')
-    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined, 60)
+    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined)
     assert.equal(status?.lastError?.kind, 'lost')
     const state = await world.state()
     const named = new Set((await world.record())?.suspects.map(({ address }) => address))
@@ -82,7 +82,7 @@ export async function surviveFullDisk(disk: {
     await world.createApply()
     await world.reach('apply')
     fill(ballast)
-    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined, 60)
+    const { status } = await world.until('victim', (apply) => apply.status?.lastError !== undefined)
     assert.equal(status?.lastError?.code, 'CAPT_DISK_FULL')
     rmSync(ballast)
     const annotations = { [RETRY_ANNOTATION]: 'room again' }
@@ -90,7 +90,7 @@ export async function surviveFullDisk(disk: {
       type: 'merge',
       body: { metadata: { annotations } },
     })
-    await world.until('victim', isReady, 60)
+    await world.until('victim', isReady)
     await world.assertWhole()
   } finally {
     await world.stopAll()

@@ -20,7 +20,7 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
     if (victim === 'manager' || victim === 'all') manager = await world.startManager()
 
     if (moment !== 'destroy') {
-      await world.until('victim', isReady, 40)
+      await world.until('victim', isReady)
       await world.assertWhole()
       if (victim === 'manager') {
         assert.equal((await world.record())?.run?.resumed, 0, 'a run whose runner lives is adopted, not taken up')
@@ -31,7 +31,7 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
       if (killedAtWork) assert.notDeepEqual((await world.record())?.suspects, [], 'what was in flight is named')
       await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
     }
-    await world.untilGone('victim', 40)
+    await world.untilGone('victim')
     const gone = new Set(world.ledger().filter((line) => line.startsWith('gone')))
     assert.equal(gone.size, 6, 'every resource was destroyed')
   } finally {

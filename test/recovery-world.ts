@@ -66,7 +66,7 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'
   const folder = folderOf(join(world.workDir, 'workspaces', suffixOf(KEY)))
 
   const waitFor = async (what: string, test: () => boolean | Promise<boolean>) => {
-    const deadline = Date.now() + 30_000
+    const deadline = Date.now() + 120_000
     while (!(await test())) {
       if (Date.now() > deadline) assert.fail(`${what} did not happen; ${JSON.stringify(await record(), null, 1)}`)
       await new Promise((resolve) => setTimeout(resolve, 10))

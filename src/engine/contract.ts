@@ -31,7 +31,7 @@ output "secret" {
   sensitive = true
 }
 `
-const WAIT_MS = 30_000
+const WAIT_MS = 180_000
 let serial = 0
 
 export function engineContract(name: string, open: () => Promise<EngineUnderTest>): void {
@@ -55,7 +55,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const rendering = render(aTemplate(module), anApply(spec, { name: owner.name }))
       assert.ok(rendering.ok)
       const { workspace } = rendering
-      return { owner, verb: 'apply', hash: workspace.hash, workspace, timeoutSeconds: 60 } as const
+      return { owner, verb: 'apply', hash: workspace.hash, workspace, timeoutSeconds: 150 } as const
     }
     /** Waits by the engine's own news, as a controller does. */
     const end = async (engine: Engine, owner: Owner): Promise<WorkspaceView> => {
@@ -139,7 +139,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       world(async ({ engine, objects }, owner) => {
         await engine.start(requestFor(owner))
         await succeed(engine, owner)
-        await engine.start({ owner, verb: 'destroy', hash: 'x', timeoutSeconds: 60 })
+        await engine.start({ owner, verb: 'destroy', hash: 'x', timeoutSeconds: 150 })
         const { record } = await succeed(engine, owner)
         assert.partialDeepStrictEqual(record, { run: { verb: 'destroy', phase: 'Succeeded' }, state: { resources: 0 } })
         await engine.forget(owner, { keepState: false, stillUsed: new Set() })

@@ -122,6 +122,34 @@ describe('a Terraform error', () => {
     })
   })
 
+  for (const [what, file, code, offset, detail, address, begins] of [
+    ['of JSON', '/w/vars/values.tfvars.json', '{"ä":1,"size":5}', 15, 'Below 3.', 'var.size', 'var.size: Invalid'],
+    ['of HCL', '/w/vars/00.tfvars', 'size = 5', 7, 'Below 3.', 'var.size', 'var.size: Invalid'],
+    ['without a snippet', '/w/vars/00.tfvars', '', 0, 'not for var.size', 'var.size', 'var.size: Invalid'],
+    ['that is no HCL', '/w/vars/01.tfvars', 'size =', 6, 'Expected an expression', 'var.size', 'var.size: Invalid'],
+    ['that cannot be read at all', '/w/vars/01.tfvars', '}', 0, 'Odd', undefined, 'varFiles[1]:4: Invalid'],
+  ] as const) {
+    it(`about a variables file ${what} names the variable, never the path`, () => {
+      const message = readMessage(
+        JSON.stringify({
+          type: 'diagnostic',
+          diagnostic: {
+            severity: 'error',
+            summary: 'Invalid value',
+            detail,
+            range: { filename: file, start: { line: 4 } },
+            snippet: { code, highlight_start_offset: offset },
+          },
+        }),
+      )
+      assert.ok(message?.is === 'diagnostic')
+      const fault = toFault([message.diagnostic], 'plan')
+      assert.equal(fault?.address, address)
+      assert.ok(fault?.message.startsWith(begins), fault?.message)
+      assert.ok(!fault?.message.includes('/w/'))
+    })
+  }
+
   it('that needs a person outweighs those that pass', () => {
     const fault = toFault([errorOf('Throttling: Rate exceeded'), errorOf('AccessDenied: no')], 'apply')
     assert.equal(fault?.kind, 'credentials')

@@ -67,17 +67,36 @@ export function readMessage(line: string): Message | undefined {
 function readDiagnostic(fields: Fields): Message {
   const range = fieldsOf(fields['range'])
   const file = textOf(range['filename'])
-  const line = fieldsOf(range['start'])['line']
+  const start = fieldsOf(range['start'])['line']
+  const line = typeof start === 'number' ? start : 1
+  const varFile = VARIABLES_FILE.exec(file)
+  const variable = varFile ? variableIn(fieldsOf(fields['snippet']), textOf(fields['detail'])) : ''
   return {
     is: 'diagnostic',
     level: fields['severity'] === 'error' ? 'error' : 'warning',
     diagnostic: {
       summary: textOf(fields['summary']),
       detail: textOf(fields['detail']),
-      address: textOf(fields['address']),
-      at: file === '' ? '' : `${file}:${typeof line === 'number' ? line : 1}`,
+      address: textOf(fields['address']) || variable,
+      at: varFile ? placeInVariables(varFile[1]!, line, variable) : file === '' ? '' : `${file}:${line}`,
     },
   }
+}
+
+/** Files with variables are ours: their paths say nothing to a person, the name of the variable does. */
+const VARIABLES_FILE = /(?:^|\/)([^/]+)\.tfvars(?:\.json)?$/
+
+/** The name before the value that Terraform points at, in HCL or JSON; its detail names it otherwise. */
+function variableIn(snippet: Fields, detail: string): string {
+  const offset = snippet['highlight_start_offset']
+  const before = Buffer.from(textOf(snippet['code'])).subarray(0, typeof offset === 'number' ? offset : 0)
+  const name = /([A-Za-z_][\w-]*)"?\s*[:=]\s*$/.exec(before.toString('utf8'))?.[1]
+  return name === undefined ? (/\bvar\.[A-Za-z_][\w-]*/.exec(detail)?.[0] ?? '') : `var.${name}`
+}
+
+function placeInVariables(name: string, line: number, variable: string): string {
+  if (variable !== '') return variable
+  return /^\d+$/.test(name) ? `varFiles[${Number(name)}]:${line}` : ''
 }
 
 /** What the stream of one run has said so far. Grows with the number of resources, not of lines. */

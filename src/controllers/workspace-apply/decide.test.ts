@@ -53,6 +53,7 @@ function seen(
     template,
     forbidden: undefined,
     rendering,
+    lookAgainSeconds: undefined,
     missingSecrets: [],
     unready: [],
     cycle: undefined,
@@ -75,6 +76,12 @@ describe('workspace apply', () => {
   it('starts the first run', () => expect(seen(), START))
 
   it('is done when these inputs were applied', () => expect(seen({ run: aRun() }), { is: 'done' }))
+
+  it('looks again at ConfigMaps and Secrets it read, and is woken for nothing else', () => {
+    assert.deepEqual(decide(seen({ run: aRun() })), { is: 'done' })
+    expect(seen({ run: aRun(), lookAgainSeconds: 300 }), { is: 'done', retryAfterSeconds: 300 })
+    expect(seen({ run: failed('user'), lookAgainSeconds: 300 }), { is: 'stalled', retryAfterSeconds: 300 })
+  })
 
   it('runs again when the inputs changed after a success', () => expect(seen({ run: aRun({ hash: 'older' }) }), START))
 

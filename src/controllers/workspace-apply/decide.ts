@@ -22,7 +22,7 @@ export function decide(seen: Observed): Decision<Action> {
   if (isRunning) return decideRunning(seen)
   if (view.activity === 'lost' && !isWorthResuming(seen)) return act({ do: 'abandon-run' })
   if (view.activity === 'unreachable') return unreachable(seen)
-  return settle(seen, decideInputs(seen))
+  return settle(seen, lookAgain(seen, decideInputs(seen)))
 }
 
 function isWorthResuming({ apply, view }: Observed): boolean {
@@ -93,6 +93,12 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
     )
   }
   return start
+}
+
+/** What no event tells: a changed ConfigMap or Secret may need a run, or mend what a person was asked to mend. */
+function lookAgain({ lookAgainSeconds }: Observed, decision: Decision<Action>): Decision<Action> {
+  if (lookAgainSeconds === undefined || decision.is === 'act' || decision.is === 'waiting') return decision
+  return { retryAfterSeconds: lookAgainSeconds, ...decision }
 }
 
 /** A move may go on as soon as the end of the run has been told: not before, so that Ready is not kept waiting. */

@@ -23,6 +23,8 @@ export interface WorkspaceApplyOptions {
   readonly clusterKind?: KindRef
   /** Seconds before another attempt, for tests in a hurry. */
   readonly backoff?: ObserveOptions['backoff']
+  /** Seconds between two looks at ConfigMaps and Secrets that a template reads. */
+  readonly sourceSeconds?: number
 }
 
 const BY_CLUSTER = 'cluster'
@@ -30,8 +32,8 @@ const BY_CLUSTER = 'cluster'
 export function workspaceApplyController(
   options: WorkspaceApplyOptions,
 ): Controller<WorkspaceTemplateApply, Observed, Action> {
-  const { engine, clusterKind, backoff } = options
-  const observing: ObserveOptions = { engine, clusterKind, ...(backoff ? { backoff } : {}) }
+  const { engine, clusterKind, backoff, sourceSeconds } = options
+  const observing: ObserveOptions = { engine, clusterKind, sourceSeconds, ...(backoff ? { backoff } : {}) }
   return {
     name: 'workspacetemplateapply',
     kind: WorkspaceTemplateApply,

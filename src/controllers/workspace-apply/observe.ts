@@ -41,6 +41,8 @@ export interface Observed {
   readonly forbidden: string | undefined
   /** Undefined while a run is on or the template is missing. */
   readonly rendering: Rendering | undefined
+  /** ConfigMaps and Secrets are read, not watched: look at them again after this time. Undefined when there are none. */
+  readonly lookAgainSeconds: number | undefined
   readonly missingSecrets: readonly string[]
   readonly unready: readonly string[]
   readonly cycle: readonly string[] | undefined
@@ -58,12 +60,16 @@ export interface ObserveOptions {
   readonly engine: Engine
   readonly clusterKind: KindRef | undefined
   readonly backoff?: (kind: FaultKind, attempt: number) => number
+  readonly sourceSeconds?: number | undefined
 }
+
+/** A change in a ConfigMap or Secret that a template reads reaches Terraform within this time. */
+const SOURCE_SECONDS = 300
 
 export async function observeApply(
   { objects, cache, clock }: World,
   apply: Projected<WorkspaceTemplateApply>,
-  { engine, clusterKind, backoff = backoffSeconds }: ObserveOptions,
+  { engine, clusterKind, backoff = backoffSeconds, sourceSeconds = SOURCE_SECONDS }: ObserveOptions,
 ): Promise<Observed> {
   const { namespace = '', name } = apply.metadata
   const view = await engine.observe({ namespace, name })
@@ -86,6 +92,7 @@ export async function observeApply(
         ? `WorkspaceTemplate ${ref.namespace}/${ref.name} does not allow references from namespace ${namespace}`
         : forbidden,
     rendering,
+    lookAgainSeconds: template && workspaceSources(template, apply).length > 0 ? sourceSeconds : undefined,
     missingSecrets: isDone || !isQuiet ? [] : await missingSecretsOf(objects, apply),
     unready: unreadyOf(cache, apply),
     cycle: cycleOf(cache, apply),

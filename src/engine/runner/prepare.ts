@@ -13,6 +13,7 @@ import type { Workspace } from '../workspace.ts'
 import { sortArguments } from './arguments.ts'
 import { type Credentials, PROVIDER_FILE } from './credentials.ts'
 import { type Folder, readText } from './folder.ts'
+import { hasPackages } from './providers.ts'
 import { keepState, STATE_FILE } from './state-files.ts'
 
 export interface Layout {
@@ -170,7 +171,7 @@ export function initFingerprint(root: string, workspace: Workspace, tool: string
 }
 
 export function isInitialized(folder: Folder, root: string, fingerprint: string): boolean {
-  return existsSync(join(root, '.terraform')) && readMark(folder, INIT_MARK) === fingerprint
+  return existsSync(join(root, '.terraform')) && readMark(folder, INIT_MARK) === fingerprint && hasPackages(root)
 }
 
 export function markInitialized(folder: Folder, root: string, fingerprint: string): void {

@@ -4,11 +4,14 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, syml
 import { dirname, join } from 'node:path'
 import { writeWhole } from './folder.ts'
 
+/** host / namespace / type / version / platform */
+const PACKAGE_DEPTH = 5
+
 export const packagesFolder = (shared: string): string => join(shared, 'providers')
 
 /**
  * The CLI configuration of a run. A person's own configuration is left alone: it may name mirrors and credentials.
- * With a mirror of their own, nothing is fetched from anywhere else.
+ * With a mirror, nothing is fetched from anywhere else.
  */
 export function cliConfigFile(
   shared: string,
@@ -17,7 +20,7 @@ export function cliConfigFile(
 ): string | undefined {
   if (mirror === undefined && hasOwnConfig(env)) return undefined
   const path = join(shared, mirror === undefined ? 'shared.tfrc' : 'mirror.tfrc')
-  writeWhole(path, mirror === undefined ? sharedConfig(packagesFolder(shared)) : mirrorConfig(mirror))
+  writeWhole(path, configText(packagesFolder(shared), mirror))
   return path
 }
 
@@ -28,21 +31,26 @@ function hasOwnConfig(env: Readonly<Record<string, string | undefined>>): boolea
   return ['.terraformrc', '.tofurc'].some((name) => home !== '' && existsSync(join(home, name)))
 }
 
-function sharedConfig(path: string): string {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
-  return `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n  direct {}\n}\n`
+/** What was shared comes first: a mirror of archives would be unpacked again for every workspace. */
+function configText(packages: string, mirror: string | undefined): string {
+  mkdirSync(packages, { recursive: true, mode: 0o700 })
+  const from = (path: string) => `  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n`
+  return `provider_installation {\n${from(packages)}${mirror === undefined ? '  direct {}\n' : from(mirror)}}\n`
 }
 
-function mirrorConfig(path: string): string {
-  return `provider_installation {\n  filesystem_mirror {\n    path = ${JSON.stringify(path)}\n  }\n}\n`
+/** Whether every package that an init put here is still to be had: the shared ones may have been cleared away. */
+export function hasPackages(root: string): boolean {
+  const from = join(root, '.terraform', 'providers')
+  return foldersAtDepth(from, PACKAGE_DEPTH - 1).every((path) =>
+    readdirSync(join(from, path)).some((name) => existsSync(join(from, path, name))),
+  )
 }
 
 /** Moves the packages that this init fetched to where others find them; a link stays in their place. */
 export function sharePackages(root: string, shared: string): readonly string[] {
   const from = join(root, '.terraform', 'providers')
   const moved: string[] = []
-  // host / namespace / type / version / platform
-  for (const path of foldersAtDepth(from, 5)) {
+  for (const path of foldersAtDepth(from, PACKAGE_DEPTH)) {
     const target = join(packagesFolder(shared), path)
     if (lstatSync(join(from, path)).isSymbolicLink()) continue
     mkdirSync(dirname(target), { recursive: true, mode: 0o700 })

@@ -57,7 +57,8 @@ export class TerraformRun {
     ])
   }
 
-  async init(layout: Layout, frozen: boolean): Promise<void> {
+  /** `finish` belongs to it: an init whose packages were not put in order is done again. */
+  async init(layout: Layout, frozen: boolean, finish: () => void): Promise<void> {
     const { folder, tool } = this.#options
     const { root, workspace } = layout
     const fingerprint = initFingerprint(root, workspace, `${tool.name} ${tool.version}`)
@@ -71,6 +72,7 @@ export class TerraformRun {
       ...workspace.args.init,
     ]
     await this.#run('init', root, args)
+    finish()
     markInitialized(folder, root, fingerprint)
   }
 

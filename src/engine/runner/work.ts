@@ -32,8 +32,7 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   await state.moveTo(layout.root)
   await restoreLockFile(objects, request, keeper.record, folder, layout)
 
-  await terraform.init(layout, inputs.bundle !== undefined)
-  sharePackages(layout.root, request.shared)
+  await terraform.init(layout, inputs.bundle !== undefined, () => sharePackages(layout.root, request.shared))
   keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Plan' } }))
   const counts = await plan(terraform, layout, verb)
   const backend = remoteBackend(layout.root)
