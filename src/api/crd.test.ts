@@ -90,4 +90,12 @@ describe('a reference page', () => {
     assert.ok(page.includes('| `ready` | boolean |  | Ready. |  |'))
     assert.ok(page.includes('| Ready | `.status.ready` |'))
   })
+
+  it('marks what clusters only refer to, so that clusterctl move takes it along', () => {
+    const moved = ALL_KINDS.filter((kind) => {
+      const { labels } = toCustomResourceDefinition(kind)['metadata'] as { labels: Record<string, string> }
+      return 'clusterctl.cluster.x-k8s.io/move' in labels
+    })
+    assert.deepEqual(moved.map(({ kind }) => kind).sort(), ['AddonPipeline', 'WorkspaceTemplate'])
+  })
 })

@@ -12,6 +12,7 @@ export type FaultKind =
   | 'internal'
   | 'cancelled'
   | 'deadline'
+  | 'paused'
   | 'memory'
   | 'lost'
   | 'locked'

@@ -1,7 +1,9 @@
 // Two management clusters as clusterctl makes them, and templates whose provisioners write down what Terraform makes and
 // destroys. The managers run as processes, because no kubelet runs Pods here.
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
 import { LeaseKind } from '#api'
 import { type Api, kindsOf, openApi } from './api.ts'
 import { type Clusterctl, playRollouts, prepareClusterctl, type Said } from './clusterctl.ts'
@@ -24,7 +26,7 @@ export interface MoveHome {
   stop(): Promise<void>
 }
 
-export async function startMoveHome(name: string, version: CapiVersion): Promise<MoveHome> {
+export async function startMoveHome(name: string, version: CapiVersion, path: string): Promise<MoveHome> {
   const undo: (() => Promise<unknown> | unknown)[] = []
   const stop = async (): Promise<void> => {
     for (const step of undo.splice(0).reverse()) await step()
@@ -36,7 +38,7 @@ export async function startMoveHome(name: string, version: CapiVersion): Promise
     await install(kube, clusterctl, version)
     const capi = await startCapi(kube, version, { install: false, port: clusterctl.webhookPort })
     undo.push(() => capi.stop())
-    const manager = await startManagerProcess(kube.kubeconfigOf('capt'), kube.folder)
+    const manager = await startManagerProcess(kube.kubeconfigOf('capt'), kube.folder, [], { PATH: path })
     undo.push(() => manager.stop())
     const api = openApi(kube)
     undo.push(() => api.close())
@@ -80,17 +82,26 @@ export function moveAll(from: MoveHome, to: MoveHome): Promise<Said> {
 
 export interface Watched {
   readonly templates: readonly Loose[]
-  readonly ledger: string
-  /** A run to this Kubernetes version goes on only when the gate is open. */
-  open(version: string): void
+  /** A PATH on which Terraform waits where it is told to. */
+  readonly path: string
+  ledger(): readonly string[]
+  /** Terraform waits before this step, whoever starts it, until it is let go. */
+  hold(step: 'plan' | 'apply'): void
+  letGo(step: 'plan' | 'apply'): void
   remove(): void
 }
 
-/** The simulation templates, each with a resource that keeps the ledger, and a gate in that of the control plane. */
-export function watchedTemplates(folder: string): Watched {
+/** The simulation templates, each with a resource that keeps the ledger, and a Terraform that can be held. */
+export function watchTerraform(): Watched {
+  const folder = mkdtempSync(join(tmpdir(), 'capt-real-move-'))
   const ledger = join(folder, 'ledger')
-  const gate = (version: string) => join(folder, `gate-${version}`)
+  const holding = (step: string) => join(folder, `hold-${step}`)
+  const terraform = execFileSync('sh', ['-c', 'command -v terraform || command -v tofu'], { encoding: 'utf8' }).trim()
+  const waits = `case $arg in plan|apply) while [ -e ${holding('$arg')} ]; do sleep 0.1; done ;; esac`
   writeFileSync(ledger, '')
+  writeFileSync(join(folder, 'terraform'), `#!/bin/sh\nfor arg; do ${waits}; done\nexec ${terraform} "$@"\n`, {
+    mode: 0o755,
+  })
   const provisioner = (more: string, command: string) =>
     `  provisioner "local-exec" {\n${more}    command = "${command}"\n  }\n`
   const resource = (what: string) =>
@@ -100,20 +111,16 @@ export function watchedTemplates(folder: string): Watched {
       provisioner('    when = destroy\n', `echo destroyed ${what} >> ${ledger}`),
       '}\n',
     ].join('')
-  const gateResource = [
-    '\nresource "terraform_data" "gate" {\n  triggers_replace = [var.kubernetes_version]\n',
-    provisioner('', `until [ -e ${gate('${var.kubernetes_version}')} ]; do sleep 0.1; done`),
-    '}\n',
-  ].join('')
   return {
     templates: templates().map((template) => {
-      const { forProvider } = template['spec'].template.spec
       const isVpc = template['metadata'].name.endsWith('-vpc')
-      forProvider.module += isVpc ? resource('network') : resource('control plane') + gateResource
+      template['spec'].template.spec.forProvider.module += resource(isVpc ? 'network' : 'control plane')
       return template
     }),
-    ledger,
-    open: (version) => writeFileSync(gate(version), ''),
+    path: `${folder}${delimiter}${process.env['PATH']}`,
+    ledger: () => readFileSync(ledger, 'utf8').trim().split('\n'),
+    hold: (step) => writeFileSync(holding(step), ''),
+    letGo: (step) => rmSync(holding(step), { force: true }),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -1,18 +1,15 @@
 // clusterctl move between two real management clusters, both with their managers at work all the time: in the middle of a
 // cluster's life, and back again while a run is on. Terraform is real and writes down what it makes and destroys.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { BLOCK_MOVE_ANNOTATION, LeaseKind, RETRY_ANNOTATION } from '#api'
+import { BLOCK_MOVE_ANNOTATION, RETRY_ANNOTATION } from '#api'
 import { isTrue } from './api.ts'
 import { auditMark, describeRequests, isWrite, requestsSince } from './audit.ts'
 import type { Said } from './clusterctl.ts'
 import { type Kube, startKube } from './lab.ts'
 import type { Loose } from './loose.ts'
 import { ADDON_LABELS, clusterManifests, toText } from './manifests.ts'
-import { isMovable, type MoveHome, moveAll, startMoveHome, type Watched, watchedTemplates } from './move-homes.ts'
+import { isMovable, type MoveHome, moveAll, startMoveHome, type Watched, watchTerraform } from './move-homes.ts'
 import { prove } from './proofs.ts'
 import { type Recorder, record, describe as story } from './recorder.ts'
 import { eventually, type Playing, startPlaying, workloadSecret } from './world.ts'
@@ -33,11 +30,11 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
   const undo: (() => Promise<unknown> | unknown)[] = []
 
   before(async () => {
-    watched = watchedTemplates(mkdtempSync(join(tmpdir(), 'capt-real-move-')))
+    watched = watchTerraform()
     undo.push(() => watched.remove())
     const started = await Promise.allSettled([
-      startMoveHome('here', version),
-      startMoveHome('there', version),
+      startMoveHome('here', version, watched.path),
+      startMoveHome('there', version, watched.path),
       startKube({ name: 'workload', audit: true }),
     ])
     for (const one of started) if (one.status === 'fulfilled') undo.push(() => one.value.stop())
@@ -64,7 +61,6 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     isTrue(await get(home, kind, name), type)
   const until = (home: MoveHome, what: string, check: () => boolean | Promise<boolean>, seconds = 180) =>
     eventually(home, what, check, seconds)
-  const ledger = () => readFileSync(watched.ledger, 'utf8').trim().split('\n')
   const isWell = async (home: MoveHome) => {
     await until(home, 'the network is ready', () => holds(home, 'infra', 'Ready'))
     await until(home, 'the control plane is ready', () => holds(home, 'plane', 'Ready'))
@@ -82,6 +78,8 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     return kubes.flatMap((kube, i) => requestsSince(kube, marks[i])).filter((one) => isWrite(one) && isWorker(one.user))
   }
   const isWorker = (user: string) => ['capt', 'core', 'actors'].includes(user)
+  const deletionsSince = (mark: number) =>
+    requestsSince(workload, mark).filter(({ verb, user }) => verb.startsWith('delete') && isWorker(user))
   const assertMoved = ({ status, out, told }: Said) => assert.equal(status, 0, `${out}${told}`)
   const assertEmpty = async (home: MoveHome) => {
     const isEmpty = async () => (await home.belongings()).length === 0
@@ -104,17 +102,16 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
   }
 
   it('begins with a cluster in use, Flux and Karpenter on it', async () => {
-    watched.open('1.35')
     const access = workloadSecret(demo, workload) as Loose
     // Not even a label of the user's: capt marks what it uses.
     delete access['metadata'].labels
     const objects = [...watched.templates, access]
     here.kube.kubectl(
       ['apply', '-f', '-'],
-      toText([...objects, ...clusterManifests({ name: 'demo', labels: ADDON_LABELS })]),
+      toText([...objects, ...clusterManifests({ name: 'demo', labels: ADDON_LABELS, plane: { version: 'v1.34.0' } })]),
     )
     await isWell(here)
-    assert.deepEqual(ledger(), MADE)
+    assert.deepEqual(watched.ledger(), MADE)
   })
 
   it('takes everything along in the middle of life: no run, nothing destroyed, nothing left behind', async () => {
@@ -126,9 +123,8 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     assert.deepEqual((await there.belongings()).filter(isMovable), before.filter(isMovable))
     await assertEmpty(here)
     assert.deepEqual(await runsOf(there), runs, 'the same runs, the same outputs')
-    assert.deepEqual(ledger(), MADE)
-    const taken = requestsSince(workload, mark).filter(({ verb, user }) => verb.startsWith('delete') && isWorker(user))
-    assert.equal(describeRequests(taken), '', 'nothing was deleted in the workload cluster')
+    assert.deepEqual(watched.ledger(), MADE)
+    assert.equal(describeRequests(deletionsSince(mark)), '', 'nothing was deleted in the workload cluster')
     const written = requestsSince(workload, mark).filter((one) => isWrite(one) && one.user === 'capt')
     assert.equal(describeRequests(written), '', 'nor delivered again')
     const { stages } = (await get(there, 'delivery'))['status']
@@ -144,23 +140,24 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
 
   it('finds its Terraform state: a plan there is empty', async () => {
     await assertPlanIsEmpty(there)
-    assert.deepEqual(ledger(), MADE)
+    assert.deepEqual(watched.ledger(), MADE)
     prove('clusterctl', version, 'plan after a move', 'empty')
   })
 
-  it('waits while a run is on, then moves what the run has made', async () => {
-    const blocks = async (kind: Kind, name?: string) =>
-      BLOCK_MOVE_ANNOTATION in ((await get(there, kind, name))['metadata'].annotations ?? {})
+  /** Changes the version there, begins to move back while Terraform is held at a step, and lets both go on. */
+  const moveBackDuring = async (step: 'plan' | 'apply', wanted: string): Promise<Said> => {
     const [, name] = APPLIES
-    await there.api.patch(there.kinds.plane, 'demo', { spec: { version: 'v1.36.0' } })
+    const blocks = async (kind: Kind, of?: string) =>
+      BLOCK_MOVE_ANNOTATION in ((await get(there, kind, of))['metadata'].annotations ?? {})
+    const phase = step === 'plan' ? 'Plan' : 'Apply'
+    watched.hold(step)
+    await there.api.patch(there.kinds.plane, 'demo', { spec: { version: wanted } })
     await until(
       there,
-      'Terraform is at it',
-      async () => (await get(there, 'apply', name))['status'].run.phase === 'Apply',
+      `Terraform is at ${step}`,
+      async () => (await get(there, 'apply', name))['status'].run.phase === phase,
     )
     assert.deepEqual([await blocks('apply', name), await blocks('plane')], [true, true])
-
-    const mark = auditMark(workload)
     let hasEnded = false
     const moving = moveAll(there, here).finally(() => {
       hasEnded = true
@@ -169,27 +166,42 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     await until(there, 'the pause was seen', () => holds(there, 'plane', 'Paused'))
     assert.equal(hasEnded, false)
     assert.deepEqual(await here.api.list(here.kinds.cluster), [], 'nothing is copied while the run is on')
-    watched.open('1.36')
+    watched.letGo(step)
     const said = await moving
-    assertMoved(said)
     assert.match(`${said.out}${said.told}`, /Move blocked by .*block-move annotation/)
-
+    return said
+  }
+  const assertCameBack = async (wanted: string) => {
     await isWell(here)
-    assert.equal((await get(here, 'plane'))['status'].version, 'v1.36.0')
+    await until(here, `it runs ${wanted}`, async () => (await get(here, 'plane'))['status'].version === wanted)
     await assertEmpty(there)
-    assert.deepEqual(ledger(), MADE)
-    const taken = requestsSince(workload, mark).filter(({ verb, user }) => verb.startsWith('delete') && isWorker(user))
-    assert.equal(describeRequests(taken), '')
-    prove('clusterctl', version, 'move while a run is on: blocked, then moved')
+    assert.deepEqual(watched.ledger(), MADE)
+    await assertPlanIsEmpty(here)
+    assert.deepEqual(watched.ledger(), MADE)
+  }
+
+  it('waits while a run is on, then moves what the run has made', async () => {
+    const mark = auditMark(workload)
+    assertMoved(await moveBackDuring('apply', 'v1.35.0'))
+    await assertCameBack('v1.35.0')
+    assert.equal(describeRequests(deletionsSince(mark)), '')
+    prove('clusterctl', version, 'move while a run is on: blocked, then moved; plan empty')
   })
 
-  it('has an empty plan again, and is destroyed only when somebody asks for it', async () => {
-    await assertPlanIsEmpty(here)
-    assert.deepEqual(ledger(), MADE)
-    assert.deepEqual(await there.api.list(LeaseKind, { namespace: 'default' }), [])
+  it('waits for a run that only plans, which then changes nothing here and is done there', async () => {
+    assertMoved(await moveAll(here, there))
+    await isWell(there)
+    const before = (await there.belongings()).filter(isMovable)
+    assertMoved(await moveBackDuring('plan', 'v1.36.0'))
+    assert.deepEqual((await here.belongings()).filter(isMovable).length, before.length)
+    await assertCameBack('v1.36.0')
+    prove('clusterctl', version, 'move while a run plans: ends unchanged, runs in the target')
+  })
+
+  it('is destroyed only when somebody asks for it', async () => {
     await here.api.remove(here.kinds.cluster, 'demo')
     await until(here, 'the cluster is gone', async () => !(await here.api.find(here.kinds.cluster, 'demo')), 300)
-    assert.deepEqual(ledger(), [...MADE, 'destroyed control plane', 'destroyed network'])
-    prove('clusterctl', version, 'move back, plan empty, deletion in order')
+    assert.deepEqual(watched.ledger(), [...MADE, 'destroyed control plane', 'destroyed network'])
+    prove('clusterctl', version, 'deletion after four moves, in order', 'nothing destroyed before')
   })
 })

@@ -36,6 +36,7 @@ export const FAULT_KINDS = [
   'internal',
   'cancelled',
   'deadline',
+  'paused',
   'memory',
   'lost',
   'locked',

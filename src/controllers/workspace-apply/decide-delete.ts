@@ -59,7 +59,7 @@ function decideDestroy(seen: Observed): Decision<Action> {
   const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
   const fault = run?.verb === 'destroy' && view.activity === 'idle' ? run.fault : undefined
   if (!fault || isAsked) return start
-  if (fault.kind === 'credentials' && seen.credentialsChanged) return start
+  if (fault.kind === 'paused' || (fault.kind === 'credentials' && seen.credentialsChanged)) return start
   if (dueInSeconds <= 0 && fault.kind !== 'cancelled') return start
 
   const said = fault.address === undefined ? fault.message : `${fault.address}: ${fault.message}`

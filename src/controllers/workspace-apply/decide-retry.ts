@@ -14,6 +14,9 @@ export function decideRetry(seen: Observed, fault: RunFault, start: Decision<Act
   switch (fault.kind) {
     case 'cancelled':
       return stalled('Cancelled', 'The run was cancelled', `capt retry ${apply.metadata.name} starts another one`)
+    // Nothing was changed, and nothing is paused any more.
+    case 'paused':
+      return start
     case 'user':
       return stalled('ApplyRejected', said, fault.hint)
     case 'deadline':

@@ -142,6 +142,10 @@ describe('workspace apply', () => {
     it(`tries again by itself after a fault of kind ${kind}`, () => expect(seen({ run: failed(kind) }), START))
   }
 
+  it('begins again after a pause that stopped it, however often and however long ago', () => {
+    expect(seen({ run: failed('paused', { phase: 'Cancelled', attempt: 9 }), dueInSeconds: 600 }), START)
+  })
+
   it('tries again at once when the credentials changed', () => {
     expect(seen({ run: failed('credentials'), credentialsChanged: true }), START)
   })

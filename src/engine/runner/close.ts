@@ -23,7 +23,7 @@ export async function closeRecord(
   const outputs = isApplied ? await outputsOf(session, state) : {}
   const found = failure ?? (isApplied ? await handOut(session, layout, outputs) : undefined)
   const fault = found && { ...found, message: session.redact(found.message) }
-  const phase = fault === undefined ? 'Succeeded' : fault.kind === 'cancelled' ? 'Cancelled' : 'Failed'
+  const phase = fault === undefined ? 'Succeeded' : isGivenUp(fault.kind) ? 'Cancelled' : 'Failed'
   const credentials = await credentialFacts(session)
   session.say(fault === undefined ? 'Done' : `Ended: ${phase}`)
   const log = runLog.finish()
@@ -39,6 +39,8 @@ export async function closeRecord(
     }
   }, log)
 }
+
+const isGivenUp = (kind: RunFault['kind']): boolean => kind === 'cancelled' || kind === 'paused'
 
 /** From the state we keep; a backend of the template's own is asked through Terraform. */
 async function outputsOf({ trace }: Session, state: WorkspaceState | undefined): Promise<Outputs> {

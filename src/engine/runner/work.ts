@@ -6,6 +6,7 @@ import { terraformEnvironment } from './environment.ts'
 import { RunFailure } from './failure.ts'
 import { freeze } from './freeze.ts'
 import { findInputs, type Inputs, restoreLockFile } from './inputs.ts'
+import { refuseUnderPause } from './paused.ts'
 import { clearForFetch, type Layout, layOut, layOutFrozen, markFetched, needsFetch, remoteBackend } from './prepare.ts'
 import { cliConfigFile, sharePackages } from './providers.ts'
 import type { Session } from './session.ts'
@@ -36,6 +37,7 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Plan' } }))
   const counts = await plan(terraform, layout, verb)
   const backend = remoteBackend(layout.root)
+  await refuseUnderPause(objects, owner)
   await freeze({
     session,
     state,
