@@ -29,6 +29,11 @@ export const COMMANDS: readonly Entry[] = [
     'Convert Provisioners and v1beta1 pools to Karpenter v1',
     () => import('./karpenter-convert.ts'),
   ),
+  entry(
+    'doctor',
+    'Say what needs a person: suspects, locks, lost runs, and what no state knows',
+    () => import('./doctor.ts'),
+  ),
   entry('logs', 'Show what Terraform said, live or of past runs', () => import('./logs.ts')),
   entry('retry', 'Start another run of an apply', () => import('./retry.ts')),
   entry('cancel', 'Stop the run of an apply', () => import('./cancel.ts')),

@@ -1,8 +1,10 @@
 // Terraform and OpenTofu: rendering, runs that cannot be lost, and what is kept beside them.
 
+export { examineWorkspace, isUnreadable, type StateSight, type WorkspaceExam } from './examine.ts'
 export type { FaultKind, RunFault } from './faults.ts'
 export { findTerraform, type Tool } from './find-terraform.ts'
 export { createLocalEngine, type LocalEngineOptions } from './local/local-engine.ts'
+export type { LockSight } from './lock.ts'
 export type { PlanCounts } from './messages.ts'
 export * from './names.ts'
 export type { Owner } from './owner.ts'
@@ -26,5 +28,6 @@ export { type RunEnd, type RunnerWorld, runOnce } from './runner/run.ts'
 export { Tail } from './runner/tail.ts'
 export { createSimulatedEngine, type SimulatedEngineOptions } from './simulated/simulated-engine.ts'
 export { readState, type StateInfo } from './state/state-file.ts'
+export { readIdentities, type StateIdentities } from './state/state-identities.ts'
 export { type BackupRef, loadBackup, loadState } from './state/state-store.ts'
 export type { ObjectKey, Problem, Rendering, SourceRef, Workspace } from './workspace.ts'

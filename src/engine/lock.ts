@@ -6,7 +6,7 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, type Clock } from '#lib'
 import { KEEP_FINALIZER, leaseName, suffixOf } from './names.ts'
 import { keptMetadata, type Owner } from './owner.ts'
-import { livenessOf, type ProcessIdentity } from './processes.ts'
+import { type Liveness, livenessOf, type ProcessIdentity } from './processes.ts'
 import { backendLabels } from './state/state-store.ts'
 import type { ObjectKey } from './workspace.ts'
 
@@ -61,6 +61,31 @@ export async function acquireLock(objects: Objects, clock: Clock, request: LockR
   })
 }
 
+export type LockSight =
+  | { readonly is: 'free' }
+  | { readonly is: 'foreign'; readonly who: string; readonly id: string; readonly command: string }
+  | {
+      readonly is: 'ours'
+      readonly runId: string
+      readonly holder: ProcessIdentity
+      /** As far as it can be told from this machine. */
+      readonly liveness: Liveness
+      readonly renewedAt?: string
+      readonly command: string
+    }
+
+/** Who holds the lock; nothing is changed. */
+export async function lookAtLock(objects: Objects, key: ObjectKey): Promise<LockSight> {
+  const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+  const id = lease?.spec?.holderIdentity ?? ''
+  if (!lease || id === '') return { is: 'free' }
+  const holder = holderOf(lease)
+  if (!holder) return foreign(lease, id)
+  const { renewTime } = lease.spec ?? {}
+  const renewed = renewTime === undefined ? {} : { renewedAt: renewTime }
+  return { is: 'ours', runId: id, holder, liveness: livenessOf(holder), ...renewed, command: breakCommand(lease) }
+}
+
 /** Takes a lock of ours away when its holder is proven dead; true when none of ours is left. */
 export async function releaseDeadLock(objects: Objects, key: ObjectKey): Promise<boolean> {
   const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
@@ -100,18 +125,21 @@ function obstacleOf(lease: Lease, runId: string): LockAnswer | undefined {
   return livenessOf(holder) === 'dead' ? undefined : { is: 'busy', holder }
 }
 
-function foreign(lease: Lease, id: string): LockAnswer {
+function foreign(lease: Lease, id: string): LockSight & { readonly is: 'foreign' } {
   const info = parseJson(lease.metadata.annotations?.[LOCK_INFO_ANNOTATION])
   const who = [info['Who'], info['Operation'], info['Created']].filter(
     (part) => typeof part === 'string' && part !== '',
   )
-  const { namespace, name } = lease.metadata
   return {
     is: 'foreign',
     id,
     who: who.length > 0 ? who.join(', ') : `lock id ${id}`,
-    command: `kubectl -n ${namespace} patch lease ${name} --type merge -p '{"spec":{"holderIdentity":null}}'`,
+    command: breakCommand(lease),
   }
+}
+
+function breakCommand({ metadata: { namespace, name } }: Lease): string {
+  return `kubectl -n ${namespace} patch lease ${name} --type merge -p '{"spec":{"holderIdentity":null}}'`
 }
 
 /** A Lease that a person's terraform holds keeps our old annotation; only the lock it belongs to counts. */

@@ -11,6 +11,9 @@ export const WORKSPACE_LABEL = 'capt.appthrust.com/workspace'
 /** What an object is for: record, bundle, state, backup, lock. */
 export const PART_LABEL = 'capt.appthrust.com/part'
 
+/** Tag on every AWS resource that a run makes; value: the id of the workspace. */
+export const WORKSPACE_TAG = 'capt-workspace'
+
 export type Part = 'record' | 'bundle' | 'state' | 'backup' | 'lock'
 
 const MAX_SUFFIX = 63

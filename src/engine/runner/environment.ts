@@ -1,5 +1,6 @@
 // The environment of Terraform: what it needs from ours, what the template gives, what the credentials give. Nothing that
 // asks questions, phones home, or shares a cache that breaks under two writers.
+import { WORKSPACE_TAG } from '../names.ts'
 import type { Workspace } from '../workspace.ts'
 
 /** Of our own environment only this reaches Terraform; credentials of the manager itself are a deliberate fallback. */
@@ -34,8 +35,8 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
     TF_INPUT: '0',
     CHECKPOINT_DISABLE: '1',
     // Every AWS resource says which workspace made it, so that a sweep finds what no state knows.
-    'TF_AWS_DEFAULT_TAGS_capt-workspace': workspaceId,
-    'TF_AWS_DEFAULT_TAGS_capt-workspace-name': workspace.name,
+    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
+    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: workspace.name,
   }
 }
 

@@ -1,0 +1,72 @@
+// What an examination found, as text: one section per object, the fact first, what to do below it, the age on the right.
+import { formatDuration } from '#lib'
+import type { RenderOptions } from './render.ts'
+
+/** `person`: somebody must look or act. `know`: it is so, and passes by itself or is as it should be. */
+export type Weight = 'person' | 'know'
+
+export interface Finding {
+  /** One word that names the kind of thing: suspect, lock, state, run, stalled, untracked, left, unknown. */
+  readonly word: string
+  readonly weight: Weight
+  readonly what: string
+  /** What to do next; empty when there is nothing. */
+  readonly todo: string
+  /** RFC 3339. */
+  readonly since?: string
+}
+
+export interface Examined {
+  /** `WorkspaceTemplateApply/demo-vpc` */
+  readonly name: string
+  /** What was looked at: `9 resources, serial 14`. */
+  readonly fact: string
+  readonly findings: readonly Finding[]
+}
+
+const INDENT = '  '
+
+export function renderFindings(examined: readonly Examined[], options: RenderOptions): string {
+  const all = examined.flatMap(({ findings }) => findings)
+  const word = Math.max(4, ...all.map((finding) => finding.word.length)) + 2
+  const left = Math.max(0, ...examined.map(({ name }) => name.length)) + 2
+  const sections = examined.map(({ name, fact, findings }) => {
+    const healthy = findings.length === 0 ? options.paint('ready', 'nothing found') : ''
+    const head = `${name.padEnd(left)}${[healthy, fact].filter(Boolean).join('   ')}`.trimEnd()
+    return `${head}\n${findings.map((finding) => renderFinding(finding, word, options)).join('')}`
+  })
+  return `${sections.join('')}${sections.length > 0 ? '\n' : ''}${summarizeFindings(all)}\n`
+}
+
+function renderFinding({ word, weight, what, todo, since }: Finding, width: number, options: RenderOptions): string {
+  const age = since === undefined ? '' : formatDuration(options.now - Date.parse(since))
+  const margin = INDENT + ' '.repeat(width)
+  const room = Math.max(40, options.width - margin.length - 6)
+  const [first = '', ...more] = wrapWords(what, room)
+  const painted = options.paint(weight === 'person' ? 'stalled' : 'waiting', word)
+  const head = `${INDENT}${painted}${' '.repeat(width - word.length)}${first.padEnd(room)}${age.padStart(6)}`.trimEnd()
+  const lines = [head, ...more.map((line) => margin + line)]
+  if (todo !== '')
+    lines.push(...wrapWords(`→ ${todo}`, room).map((line, i) => `${margin}${i === 0 ? '' : INDENT}${line}`))
+  return `${lines.join('\n')}\n`
+}
+
+/** A command is never broken at a width: what is longer than a line stays in one piece. */
+function wrapWords(text: string, room: number): readonly string[] {
+  const lines: string[] = ['']
+  for (const word of text.replace(/\s+/g, ' ').trim().split(' ')) {
+    const current = lines.at(-1)!
+    if (current !== '' && current.length + 1 + word.length > room) lines.push(word)
+    else lines[lines.length - 1] = current === '' ? word : `${current} ${word}`
+  }
+  return lines
+}
+
+export function summarizeFindings(findings: readonly Finding[]): string {
+  const count = (weight: Weight) => findings.filter((finding) => finding.weight === weight).length
+  const [person, know] = [count('person'), count('know')]
+  if (person + know === 0) return 'Nothing was found.'
+  const needs =
+    person === 0 ? 'Nothing needs a person' : `${person} ${person === 1 ? 'thing needs' : 'things need'} a person`
+  return know === 0 ? `${needs}.` : `${needs}, ${know} to know.`
+}
