@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION } from '#api'
+import { toApply } from '../src/controllers/cluster/apply.ts'
 import { decide as decideInfra } from '../src/controllers/cluster/decide.ts'
 import { decide } from '../src/controllers/control-plane/decide.ts'
 import { toEndpoint } from '../src/controllers/control-plane/outputs.ts'
@@ -145,12 +147,14 @@ describe('the VPC', () => {
     assert.deepEqual(decideInfra(anInfraSeen()), { is: 'done' })
   })
 
-  it('holds a move before it asks for a run', () => {
+  it('asks for a run by an apply that is held, and blocks a move, from its first moment on', () => {
     const decision = decideInfra(anInfraSeen({ seen: { apply: undefined } }))
-    assert.deepEqual(decision.is === 'act' && decision.actions.map((action) => action.do), [
-      'block-move',
-      'write-apply',
-    ])
+    assert.ok(decision.is === 'act')
+    const [action] = decision.actions
+    assert.ok(action?.do === 'write-apply')
+    const { metadata } = toApply(action.request)
+    assert.deepEqual(metadata.finalizers, [APPLY_FINALIZER])
+    assert.equal(metadata.annotations?.[BLOCK_MOVE_ANNOTATION], 'true')
   })
 
   it('is not put together from an output that is no text', () => {

@@ -292,20 +292,25 @@ describe('a paused cluster', () => {
 })
 
 describe('a move', () => {
-  it('is blocked while a run is on, and let go when it ends, also under pause', async () => {
+  it('is blocked by the apply as soon as a run is asked for; an older mark on the control plane goes, also under pause', async () => {
     const world = await ready()
-    const blocked = () => BLOCK_MOVE_ANNOTATION in (world.get(CAPTControlPlane, 'demo')?.metadata.annotations ?? {})
-    assert.equal(blocked(), false)
-    world.held.add('demo-eks-controlplane-apply')
-    await world.edit(CAPTControlPlane, 'demo', { spec: { version: '1.35' } })
+    const apply = 'demo-eks-controlplane-apply'
+    const blocks = (kind: typeof CAPTControlPlane | typeof WorkspaceTemplateApply, name: string) =>
+      BLOCK_MOVE_ANNOTATION in (world.get(kind, name)?.metadata.annotations ?? {})
+    assert.equal(blocks(WorkspaceTemplateApply, apply), false)
+    world.held.add(apply)
+    await world.edit(CAPTControlPlane, 'demo', {
+      metadata: { annotations: { [BLOCK_MOVE_ANNOTATION]: 'true' } },
+      spec: { version: '1.35' },
+    })
     await world.settle()
-    assert.equal(blocked(), true)
+    assert.equal(blocks(WorkspaceTemplateApply, apply), true)
+    assert.equal(blocks(CAPTControlPlane, 'demo'), true, 'a run is on')
     await world.edit(ClusterKind, 'demo', { spec: { paused: true } })
     await world.settle()
-    assert.equal(blocked(), true)
     world.held.clear()
     await world.settle()
-    assert.equal(blocked(), false)
+    assert.equal(blocks(CAPTControlPlane, 'demo'), false)
   })
 
   it('away from here destroys nothing', async () => {

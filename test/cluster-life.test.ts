@@ -417,6 +417,9 @@ describe('a part without its Cluster', () => {
     const [, infra, plane] = aCluster() as [Applied, Applied, Applied]
     await applyAll(world, [infra, plane])
     await world.settle()
+    assert.equal(world.condition(CAPTCluster, 'demo', 'Ready'), undefined, 'core is given a moment')
+    await world.clock.advance(6000)
+    await world.settle()
     assert.equal(world.condition(CAPTCluster, 'demo', 'Ready')?.reason, 'WaitingForCluster')
     assert.equal(world.condition(CAPTControlPlane, 'demo', 'Ready')?.reason, 'WaitingForCluster')
     assert.deepEqual(world.ledger, [])

@@ -3,6 +3,7 @@
 import {
   type AnyObject,
   APPLY_FINALIZER,
+  BLOCK_MOVE_ANNOTATION,
   CAPTCluster,
   CAPTControlPlane,
   type Condition,
@@ -260,6 +261,7 @@ function playTerraform(
       return report(apply, { phase: 'Running', run: { verb: 'apply', phase: 'Apply' } }, [ready])
     }
     note('apply', apply)
+    await letMove(apply)
     if (failure) {
       const stop = { status: 'True', reason: 'ApplyRejected', message: failure.message ?? '' }
       const conditions = [
@@ -287,6 +289,12 @@ function playTerraform(
       },
       [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }],
     )
+  }
+
+  /** The end of a run lets a move go on. */
+  async function letMove(apply: WorkspaceTemplateApply): Promise<void> {
+    const annotations = { [BLOCK_MOVE_ANNOTATION]: null }
+    await others.patch(kind, keyOf(apply), { type: 'merge', body: { metadata: { annotations } } })
   }
 
   async function writeConnection(apply: WorkspaceTemplateApply, outputs: Outputs): Promise<void> {

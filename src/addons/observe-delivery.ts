@@ -17,13 +17,18 @@ import type { DeliveryPorts } from './delivery-ports.ts'
 import type { DeliverySeen, StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { targetOf } from './health-read.ts'
 import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
-import { observeStages, ownSets, toSight } from './observe-stages.ts'
+import { isNothingAsked, observeStages, ownSets, toSight } from './observe-stages.ts'
 import { observeTeardown } from './observe-teardown.ts'
 import { orderStages } from './plan.ts'
 import type { Workload } from './port.ts'
 import type { PresenceMemory } from './presence.ts'
 import { parseGates, readWishes } from './wish.ts'
 import type { WorkloadWatches } from './workload-watches.ts'
+
+interface Opened {
+  readonly workload: Workload | undefined
+  readonly sight: WorkloadSight
+}
 
 export interface Observer {
   readonly ports: DeliveryPorts
@@ -80,7 +85,8 @@ export async function observeDelivery(
     return base
   }
 
-  const { workload, sight } = await openWorkload(ports, clusterKey)
+  const isQuiet = !isGoing && isNothingAsked({ world, ports, delivery, cluster, stages: ordered })
+  const { workload, sight } = isQuiet ? NOT_LOOKED_AT : await openWorkload(ports, clusterKey)
   let seen: DeliverySeen = { ...base, workload: sight }
   if (cluster && pipeline) {
     const stages = await observeStages({
@@ -152,6 +158,8 @@ export async function observeDelivery(
   return { ...seen, isWatched: watch(observer, clusterKey, delivery, seen, workload) }
 }
 
+const NOT_LOOKED_AT: Opened = { workload: undefined, sight: { is: 'absent' } }
+
 function planOf(pipeline: Projected<AddonPipeline> | undefined): {
   ordered: readonly AddonPipeline['spec']['stages'][number][]
   planFault: DeliverySeen['planFault']
@@ -201,10 +209,7 @@ function conflictOf(
   return undefined
 }
 
-async function openWorkload(
-  ports: DeliveryPorts,
-  cluster: { namespace: string; name: string },
-): Promise<{ workload: Workload | undefined; sight: WorkloadSight }> {
+async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; name: string }): Promise<Opened> {
   try {
     const workload = await ports.workloads.open(cluster)
     return { workload, sight: workload ? { is: 'open' } : { is: 'absent' } }

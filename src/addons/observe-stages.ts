@@ -54,6 +54,19 @@ export interface StagesSeen {
   readonly trouble: WorkloadSight | undefined
 }
 
+/** Nobody asks for a stage and none was ever begun: there is nothing to read, neither here nor in the workload. */
+export function isNothingAsked(
+  context: Pick<StageContext, 'world' | 'ports' | 'delivery' | 'cluster' | 'stages'>,
+): boolean {
+  const { delivery, cluster, stages } = context
+  const opened = parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION])
+  return (
+    readWishes(stages, cluster.labels, opened).wanted.size === 0 &&
+    ownSets(context).length === 0 &&
+    (delivery.status?.stages ?? []).every((one) => one.startedAt === undefined && one.state !== 'Removing')
+  )
+}
+
 export async function observeStages(context: StageContext): Promise<StagesSeen> {
   const { world, delivery, cluster, pipeline, stages } = context
   const opened = parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION])
@@ -61,7 +74,8 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
   const controlPlane = controlPlaneOf(world.cache, cluster)
   const kubernetes =
     controlPlane?.status?.version ?? controlPlane?.spec.version ?? pipeline.spec.variables?.['KUBERNETES_VERSION']
-  const sources = await readSources(world.objects, cluster.namespace, cluster.name, pipeline.spec.variablesFrom)
+  const variablesFrom = isNothingAsked(context) ? [] : pipeline.spec.variablesFrom
+  const sources = await readSources(world.objects, cluster.namespace, cluster.name, variablesFrom)
   const variables = collectVariables({
     cluster,
     kubernetes,

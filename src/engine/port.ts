@@ -5,7 +5,12 @@ import { backoffSeconds as backoffOf, needsPerson as isForPeople } from './fault
 import type { Owner } from './owner.ts'
 import type { RunRecord, Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
-import { allows, credentialsFingerprint as fingerprintOf, readSource as sourceOf } from './runner/credentials.ts'
+import {
+  allows,
+  credentialsFingerprint as fingerprintOf,
+  readingOnce as onceOf,
+  readSource as sourceOf,
+} from './runner/credentials.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export interface StartRequest {
@@ -66,6 +71,7 @@ export const renderWorkspace = render
 export const workspaceSources = sourcesOf
 export const workspaceNameOf = nameOf
 export const readSource = sourceOf
+export const readingOnce = onceOf
 export const credentialsFingerprint = fingerprintOf
 export const allowsReference = allows
 export const backoffSeconds = backoffOf

@@ -32,6 +32,8 @@ export interface Wake {
   readonly kind: KindRef
   /** Keys of our kind to look at again. `cache` answers indexes and lists. Must not throw. */
   toKeys(changed: Projected<AnyObject>, cache: Cache): readonly Key[]
+  /** True of an update that says nothing to anybody woken here, such as a count in somebody else's status. */
+  ignores?(now: Projected<AnyObject>, before: Projected<AnyObject>): boolean
 }
 
 export interface Controller<T extends AnyObject, Seen, Action> {
@@ -43,6 +45,11 @@ export interface Controller<T extends AnyObject, Seen, Action> {
    * somebody else's rules: then only what `status` reports is written, and nothing at all when it reports nothing.
    */
   readonly summary?: string | false
+  /**
+   * True when nothing of the status is lost if a turn that acted leaves it to the turn that follows at once: one write
+   * for a row of steps. Faults, and acting without progress, are reported all the same.
+   */
+  readonly reportsAtRest?: boolean
   readonly wakes: readonly Wake[]
   /** Objects that answer false are left alone, status included (an externally managed one, for instance). */
   accepts?(object: AnyObject): boolean

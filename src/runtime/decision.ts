@@ -12,6 +12,8 @@ export type Decision<A> =
       readonly message: string
       /** Only for what no event will tell us (a deadline, a backoff). Absent: an event will wake the object. */
       readonly retryAfterSeconds?: number
+      /** Not worth telling yet: most likely it is over before anybody looks. The next turn tells it. */
+      readonly untold?: true
     }
   | {
       readonly is: 'stalled'
@@ -30,6 +32,11 @@ export function doneFor(seconds: number): Decision<never> {
 
 export function act<A>(...actions: readonly A[]): Decision<A> {
   return { is: 'act', actions }
+}
+
+/** Waiting for what comes in a moment: nothing is reported before that moment has passed. */
+export function waitingAMoment(reason: string, message: string, seconds: number): Decision<never> {
+  return { is: 'waiting', reason, message, retryAfterSeconds: seconds, untold: true }
 }
 
 export function waiting(reason: string, message: string, retryAfterSeconds?: number): Decision<never> {

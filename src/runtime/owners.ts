@@ -25,7 +25,7 @@ export function findOwner(object: AnyObject, kind: Pick<KindRef, 'group' | 'kind
   return object.metadata.ownerReferences?.find((reference) => isOfKind(reference, kind))
 }
 
-export function controllerOf(object: AnyObject): OwnerReference | undefined {
+export function controllerOf(object: Pick<AnyObject, 'metadata'>): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true)
 }
 

@@ -46,6 +46,14 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const keys = { controller: controller.name, [controller.kind.kind]: id, reconcileID: randomUUID() }
     const log = world.log.with(keys)
     const taken = await takeTurn(controller, { ...world, log }, object)
+    if (taken.fault === undefined && taken.decision?.is === 'waiting' && taken.decision.untold)
+      return toEnd(taken, log, guard, id)
+    if (controller.reportsAtRest && taken.fault === undefined && taken.decision?.is === 'act') {
+      const end = toEnd(taken, log, guard, id)
+      if (end.again === 'now') return end
+      await report(controller, world, object, taken, false)
+      return end
+    }
     const hidden = isPassing(taken.fault) && failures < PATIENCE
     const written = await report(controller, world, object, taken, hidden)
 

@@ -115,6 +115,7 @@ function listen(controller: AnyController, queue: Queue, options: RunOptions): v
 /** An update may have moved an object from one owner to another: both the old and the new one are woken. */
 function keysOf(wake: Wake, change: Change, { informers, log }: RunOptions, controller: string): readonly Key[] {
   try {
+    if (change.type === 'updated' && change.old && wake.ignores?.(change.object, change.old)) return []
     const before = change.old ? wake.toKeys(change.old, informers) : []
     return [...before, ...wake.toKeys(change.object, informers)]
   } catch (error) {

@@ -162,6 +162,8 @@ export interface Kube {
   /** An outage: nobody answers until `startApiserver`. */
   stopApiserver(): Promise<void>
   startApiserver(): Promise<void>
+  /** Where etcd's gateway answers. */
+  readonly etcd: string
   /** Forgets the history of etcd, so that no watch can go on from a version seen before. */
   compact(): Promise<void>
   stop(): Promise<void>
@@ -324,6 +326,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       return apiserver
     },
     auditLog,
+    etcd: `http://127.0.0.1:${etcdPort}`,
     kubeconfigOf,
     tokenOf,
     kubectl: (args, input) => kubectl(kubeconfig, args, input),

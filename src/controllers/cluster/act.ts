@@ -14,8 +14,6 @@ export async function actOnCluster(world: World, seen: Observed, action: Action)
       return addFinalizer(objects, CAPTCluster, object, CLUSTER_FINALIZER)
     case 'remove-finalizer':
       return removeFinalizer(objects, CAPTCluster, object, CLUSTER_FINALIZER)
-    case 'block-move':
-      return setBlockMove(objects, CAPTCluster, object, true)
     case 'unblock-move':
       return setBlockMove(objects, CAPTCluster, object, false)
     case 'write-apply': {

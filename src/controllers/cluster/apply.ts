@@ -2,6 +2,8 @@
 // We own only the fields we set (server-side apply), so whatever people add to it by hand stays.
 import {
   type AnyObject,
+  APPLY_FINALIZER,
+  BLOCK_MOVE_ANNOTATION,
   type CAPTCluster,
   CLUSTER_NAME_LABEL,
   findCondition,
@@ -45,7 +47,11 @@ export const RETAINED_LABEL = 'capt.appthrust.com/retained'
 
 export type ApplyState =
   | { readonly is: 'absent' }
-  | { readonly is: 'progressing'; readonly message: string }
+  | {
+      readonly is: 'progressing'
+      readonly message: string /** When it was made, as long as it has not reported. */
+      readonly silentSince?: string
+    }
   | { readonly is: 'failed'; readonly message: string; readonly hint: string; readonly timedOut: boolean }
   | { readonly is: 'applied' }
 
@@ -101,8 +107,10 @@ function stateOf(apply: WorkspaceTemplateApply): ApplyState {
       hint: error?.hint ?? `capt retry ${apply.metadata.name}`,
       timedOut: error?.kind === 'deadline',
     }
-  const waiting = ready?.message ? ready.message : 'waiting for its first report'
-  return { is: 'progressing', message: `${apply.metadata.name}: ${waiting}` }
+  const { name, creationTimestamp } = apply.metadata
+  const message = `${name}: ${ready?.message ? ready.message : 'waiting for its first report'}`
+  if (apply.status?.conditions || creationTimestamp === undefined) return { is: 'progressing', message }
+  return { is: 'progressing', message, silentSince: creationTimestamp }
 }
 
 /** A condition that speaks of the spec as it is now; an older one says nothing about what we asked for. */
@@ -124,7 +132,7 @@ function textOf(error: { readonly address?: string; readonly message?: string })
 }
 
 /** The controller that owns an object, unless it is `owner` itself. */
-export function strangerOwning(object: AnyObject, owner: AnyObject): OwnerReference | undefined {
+export function strangerOwning(object: Pick<AnyObject, 'metadata'>, owner: AnyObject): OwnerReference | undefined {
   const controller = controllerOf(object)
   return controller && controller.uid !== owner.metadata.uid ? controller : undefined
 }
@@ -137,7 +145,9 @@ export function toApply({ name, namespace, cluster, owner, spec }: ApplyRequest)
       name,
       namespace,
       labels: { [CLUSTER_NAME_LABEL]: cluster },
-      annotations: { [WANTED_ANNOTATION]: hashOf(spec) },
+      // A new wish means a run: the apply is held, and must not be moved, from its first moment on.
+      annotations: { [WANTED_ANNOTATION]: hashOf(spec), [BLOCK_MOVE_ANNOTATION]: 'true' },
+      finalizers: [APPLY_FINALIZER],
       ownerReferences: [ownerReference(owner, { controller: true, blockOwnerDeletion: true })],
     },
     spec,

@@ -7,9 +7,10 @@ import { decideDelete } from './decide-delete.ts'
 import type { Observed } from './observe.ts'
 import { decidePaused } from './paused.ts'
 import { vpcRequest } from './variables.ts'
+import { waitForApply, waitForCluster } from './wait-a-moment.ts'
 
 export type Action =
-  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'block-move' | 'unblock-move' }
+  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
   | { readonly do: 'delete-apply' | 'retain-apply' }
 
@@ -17,7 +18,7 @@ export function decide(seen: Observed): Decision<Action> {
   const { object, cluster, facts, apply } = seen
   if (pauseOf(cluster, object) !== undefined) return decidePaused(object, facts.running)
   if (object.metadata.deletionTimestamp) return decideDelete(seen)
-  if (!cluster) return waiting('WaitingForCluster', 'Waiting for Cluster API to set the owner reference to a Cluster')
+  if (!cluster) return waitForCluster(object, seen.nowMs)
   if (!object.metadata.finalizers?.includes(CLUSTER_FINALIZER)) return act({ do: 'add-finalizer' })
 
   const request = vpcRequest(object, seen.clusterName)
@@ -31,15 +32,11 @@ export function decide(seen: Observed): Decision<Action> {
       `WorkspaceTemplateApply ${request.name} belongs to ${stranger.kind} ${stranger.name}`,
       'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTCluster',
     )
-  if (!isAsWanted(apply, request))
-    return blocksMove(object)
-      ? act({ do: 'write-apply', request })
-      : act({ do: 'block-move' }, { do: 'write-apply', request })
+  if (!isAsWanted(apply, request)) return act({ do: 'write-apply', request })
 
   const { state } = facts
   if (state.is === 'failed') return settle(seen, stalled('VPCCreationFailed', state.message, state.hint))
-  if (state.is !== 'applied')
-    return waiting('VPCCreating', state.is === 'progressing' ? state.message : `Waiting for ${request.name}`)
+  if (state.is !== 'applied') return waitForApply(state, seen.nowMs, 'VPCCreating', `Waiting for ${request.name}`)
   if (vpcIdOf(seen) === undefined)
     return settle(
       seen,

@@ -24,6 +24,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
   return {
     name: 'captcluster',
     kind: CAPTCluster,
+    reportsAtRest: true,
     accepts: (object) => !isExternallyManaged(object),
     wakes: [
       {

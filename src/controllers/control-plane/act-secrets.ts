@@ -19,11 +19,10 @@ export async function writeSecrets(world: World, ports: ActPorts, seen: Observed
     await makeSecrets(world, ports, seen)
     ports.memory.noteSecrets(key, seen.source)
   } catch (error) {
+    ports.known.doubt(key)
     if (!(error instanceof CaptError) || isKubeError(error)) throw error
     const hint = error.hint ?? `see docs/errors.md#${error.code}`
     ports.memory.noteSecrets(key, seen.source, { message: redact(error.message), hint })
-  } finally {
-    ports.known.doubt(key)
   }
 }
 
@@ -45,7 +44,10 @@ async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promi
     userKubeconfig: connection.kubeconfig ?? execKubeconfig(server, eks),
     caData: connection.caData,
   })
-  for (const secret of secrets) await writeSecret(world.objects, secret, object)
+  const written: Secret[] = []
+  for (const [i, secret] of secrets.entries())
+    written.push(await writeSecret(world.objects, secret, seen.secrets[i], object))
+  ports.known.learn(keyOf(object), written)
   ports.keeper.keep(toSubject(seen, signed && { server, refreshedAtMs: nowMs, expiresAtMs: signed.expiresAtMs, sign }))
 }
 

@@ -45,8 +45,6 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
       ports.memory.forget(keyOf(object))
       ports.known.doubt(keyOf(object))
       return removeFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
-    case 'block-move':
-      return setBlockMove(objects, CAPTControlPlane, object, true)
     case 'unblock-move':
       return setBlockMove(objects, CAPTControlPlane, object, false)
     case 'ensure-spot-role':

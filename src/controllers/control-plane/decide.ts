@@ -5,6 +5,7 @@ import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { type ApplyRequest, isAsWanted, strangerOwning } from '../cluster/apply.ts'
 import { secondsLeft } from '../cluster/deadline.ts'
 import { decidePaused } from '../cluster/paused.ts'
+import { waitForApply, waitForCluster } from '../cluster/wait-a-moment.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideVersion, type VersionRules } from './decide-version.ts'
 import { keepAlive } from './keep-alive.ts'
@@ -14,7 +15,7 @@ import { toEndpoint } from './outputs.ts'
 import { isWhole, REFRESH_ERROR_ANNOTATION, SOURCE_ANNOTATION } from './secrets.ts'
 
 export type Action =
-  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'block-move' | 'unblock-move' }
+  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
   | { readonly do: 'ensure-spot-role' | 'write-secrets' | 'keep-kubeconfig' | 'reach' | 'delete-apply' }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
   | { readonly do: 'set-endpoint'; readonly endpoint: Endpoint }
@@ -27,7 +28,7 @@ export function decide(seen: Observed, rules: VersionRules = {}): Decision<Actio
   const { object, cluster, apply, facts } = seen
   if (pauseOf(cluster, object) !== undefined) return keepAlive(seen) ?? decidePaused(object, facts.running)
   if (object.metadata.deletionTimestamp) return decideDelete(seen)
-  if (!cluster) return waiting('WaitingForCluster', 'Waiting for Cluster API to set the owner reference to a Cluster')
+  if (!cluster) return waitForCluster(object, seen.nowMs)
   if (!object.metadata.finalizers?.includes(CONTROL_PLANE_FINALIZER)) return act({ do: 'add-finalizer' })
   if (cluster.deleting) return keepAlive(seen) ?? waiting('ClusterDeleting', `Cluster ${cluster.name} is being deleted`)
 
@@ -52,7 +53,7 @@ export function decide(seen: Observed, rules: VersionRules = {}): Decision<Actio
       `WorkspaceTemplateApply ${request.name} belongs to ${stranger.kind} ${stranger.name}`,
       'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTControlPlane',
     )
-  if (!isAsWanted(apply, request)) return decideSpotRole(seen) ?? requestRun(seen, request)
+  if (!isAsWanted(apply, request)) return decideSpotRole(seen) ?? act({ do: 'write-apply', request })
   return decideRun(seen)
 }
 
@@ -82,11 +83,6 @@ function decideSpotRole({ object, memory }: Observed): Decision<Action> | undefi
   return stalled('SpotServiceLinkedRoleFailed', spotRole.message, spotRole.hint, spotRole.retryAfterSeconds)
 }
 
-function requestRun({ object }: Observed, request: ApplyRequest): Decision<Action> {
-  const write: Action = { do: 'write-apply', request }
-  return blocksMove(object) ? act(write) : act<Action>({ do: 'block-move' }, write)
-}
-
 function decideRun(seen: Observed): Decision<Action> {
   const { object, facts, kubeconfig, memory } = seen
   const { state } = facts
@@ -95,10 +91,7 @@ function decideRun(seen: Observed): Decision<Action> {
   if (state.is === 'failed')
     return settled ?? stalled(state.timedOut ? 'ControlPlaneTimeout' : 'WorkspaceError', state.message, state.hint)
   if (state.is !== 'applied')
-    return waiting(
-      isInitialized(seen) ? 'Updating' : 'Creating',
-      state.is === 'progressing' ? state.message : 'Waiting',
-    )
+    return waitForApply(state, seen.nowMs, isInitialized(seen) ? 'Updating' : 'Creating', 'Waiting')
 
   const endpoint = toEndpoint(facts.outputs['cluster_endpoint'])
   if (!endpoint)

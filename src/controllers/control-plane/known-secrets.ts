@@ -18,6 +18,8 @@ export type SecretsFacts = readonly (SecretFacts | undefined)[]
 export interface KnownSecrets {
   /** Reads what is not remembered. */
   of(world: Pick<World, 'objects' | 'cache'>, plane: Key, cluster: string): Promise<SecretsFacts>
+  /** All of them, as the server answered when they were written. */
+  learn(plane: Key, secrets: readonly Secret[]): void
   /** They may have changed: the next look reads them. */
   doubt(plane: Key): void
 }
@@ -49,6 +51,7 @@ export function secretsByName(): KnownSecrets {
       })
       return reading
     },
+    learn: (plane, secrets) => void remembered.set(keyText(plane), Promise.resolve(secrets.map(toFacts))),
     doubt: (plane) => void remembered.delete(keyText(plane)),
   }
 }
@@ -58,6 +61,7 @@ export function watchedSecrets(): KnownSecrets {
   return {
     of: async ({ cache }, { namespace = '' }, cluster) =>
       clusterSecretNames(cluster).map((name) => cache.get<AnyObject & SecretFacts>(SecretKind, { namespace, name })),
+    learn: () => undefined,
     doubt: () => undefined,
   }
 }

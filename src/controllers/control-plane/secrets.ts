@@ -99,8 +99,12 @@ export function timesOf(nowMs: number, expiresAtMs: number | undefined): Record<
 export const toBase64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
 
 /** The type of a Secret cannot be changed: one of another type is replaced, unless it belongs to somebody else. */
-export async function writeSecret(objects: Objects, secret: Secret, owner: AnyObject): Promise<void> {
-  const current = await objects.get<Secret>(SecretKind, keyOf(secret))
+export async function writeSecret(
+  objects: Objects,
+  secret: Secret,
+  current: SecretFacts | undefined,
+  owner: AnyObject,
+): Promise<Secret> {
   const stranger = current && strangerOwning(current, owner)
   if (stranger && stranger.kind !== owner.kind)
     throw new CaptError(
@@ -110,5 +114,5 @@ export async function writeSecret(objects: Objects, secret: Secret, owner: AnyOb
     )
   if (current && current.type !== secret.type)
     await objects.delete(SecretKind, keyOf(secret), { uid: current.metadata.uid ?? '' })
-  await objects.apply(SecretKind, secret, { fieldManager: 'capt-kubeconfig' })
+  return await objects.apply<Secret>(SecretKind, secret, { fieldManager: 'capt-kubeconfig' })
 }

@@ -4,11 +4,13 @@ import {
   CLUSTER_NAME_LABEL,
   type KindRef,
   keyOf,
+  readCluster,
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
 import type { Engine } from '#engine'
 import type { Cache, Projected } from '#kube'
+import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { actOnApply } from './act.ts'
 import type { Action } from './actions.ts'
@@ -37,8 +39,9 @@ export function workspaceApplyController(
   return {
     name: 'workspacetemplateapply',
     kind: WorkspaceTemplateApply,
+    reportsAtRest: true,
     wakes: [
-      { kind: WorkspaceTemplate, toKeys: usersOf },
+      { kind: WorkspaceTemplate, toKeys: usersOf, ignores: isOnlyStatus },
       { kind: WorkspaceTemplateApply, toKeys: neighboursOf },
       ...(clusterKind ? [{ kind: clusterKind, toKeys: ofCluster }] : []),
     ],
@@ -52,6 +55,17 @@ export function workspaceApplyController(
     act: (world, seen, action) => actOnApply(engine, world, seen, action),
     status: statusOf,
   }
+}
+
+/** A template counts its users in its status: that must not wake every one of them. */
+function isOnlyStatus(now: AnyObject, before: AnyObject): boolean {
+  const said = ({ metadata: { generation, annotations, labels, deletionTimestamp } }: AnyObject) => ({
+    generation,
+    annotations,
+    labels,
+    deletionTimestamp,
+  })
+  return jsonEqual(said(now), said(before))
 }
 
 function usersOf(changed: Projected<AnyObject>, cache: Cache) {
@@ -83,7 +97,9 @@ function clusterValues(object: AnyObject): readonly string[] {
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`]
 }
 
+/** Of a Cluster an apply asks only whether it is paused; that it no longer is, the object before the change tells. */
 function ofCluster(changed: Projected<AnyObject>, cache: Cache) {
+  if (!readCluster(changed).paused) return []
   const value = refText(changed.metadata, changed.metadata.namespace)
   return cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_CLUSTER, value }).map(keyOf)
 }

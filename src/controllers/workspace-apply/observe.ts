@@ -19,6 +19,7 @@ import {
   type Owner,
   type Rendering,
   type RunRecord,
+  readingOnce,
   readSource,
   renderWorkspace,
   type WorkspaceView,
@@ -132,9 +133,10 @@ async function tryRender(
 ): Promise<{ readonly rendering: Rendering | undefined; readonly forbidden: string | undefined }> {
   const namespace = apply.metadata.namespace ?? ''
   const contents = new Map<string, string | undefined>()
+  const reader = readingOnce(objects)
   try {
     for (const ref of workspaceSources(template, apply)) {
-      contents.set(JSON.stringify(ref), await readSource(objects, namespace, ref))
+      contents.set(JSON.stringify(ref), await readSource(reader, namespace, ref))
     }
   } catch (error) {
     if (isCaptError(error, 'CAPT_REFERENCE_FORBIDDEN')) return { rendering: undefined, forbidden: error.message }

@@ -12,6 +12,7 @@ import {
   removeFinalizer,
   type StatusReport,
   waiting,
+  waitingAMoment,
 } from '#runtime'
 import { BY_TEMPLATE, refText, templateValues } from '../workspace-apply/dependencies.ts'
 import { isBehind } from '../workspace-apply/rollout.ts'
@@ -20,6 +21,8 @@ export interface Observed {
   readonly template: WorkspaceTemplate
   readonly users: readonly { readonly name: string; readonly namespace?: string }[]
   readonly updating: number
+  /** Its numbers have just changed and may change again at once. */
+  readonly isCounting?: boolean
 }
 
 export interface Action {
@@ -28,14 +31,18 @@ export interface Action {
 
 /** As many users as a message names; the count says the rest. */
 const NAMED = 5
+/** With more users than these, numbers are told every few seconds: a fleet that grows changes them all the time. */
+const MANY = 10
+const COUNTING_MS = 5000
 
 export function workspaceTemplateController(): Controller<WorkspaceTemplate, Observed, Action> {
+  const changedAt = new Map<string, number>()
   return {
     name: 'workspacetemplate',
     kind: WorkspaceTemplate,
     wakes: [{ kind: WorkspaceTemplateApply, toKeys: templateKeys }],
     indexes: [{ kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues }],
-    observe: async ({ cache }, template) => observe(cache, template),
+    observe: async ({ cache, clock }, template) => observe(cache, template, changedAt, clock.monotonic()),
     decide,
     async act({ objects }, { template }, action) {
       if (action.do === 'add-finalizer') return addFinalizer(objects, WorkspaceTemplate, template, TEMPLATE_FINALIZER)
@@ -52,20 +59,31 @@ function templateKeys(changed: Projected<AnyObject>) {
   })
 }
 
-function observe(cache: Cache, template: WorkspaceTemplate): Observed {
+function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<string, number>, nowMs: number): Observed {
   const value = refText(template.metadata, template.metadata.namespace)
   const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value })
+  const updating = applies.filter((apply) => isBehind(apply, template)).length
+  const { usedBy, updating: told } = template.status ?? {}
+  const isTold = usedBy === applies.length && told === updating
+  const since = changedAt.get(value) ?? nowMs
+  const isCounting = !isTold && applies.length > MANY && nowMs - since < COUNTING_MS
+  if (isCounting) changedAt.set(value, since)
+  else changedAt.delete(value)
   return {
     template,
+    isCounting,
     users: applies.map(({ metadata: { name, namespace } }) => ({ name, ...(namespace ? { namespace } : {}) })),
-    updating: applies.filter((apply) => isBehind(apply, template)).length,
+    updating,
   }
 }
 
 /** Held only while it is used, so that a template nobody uses can go at once. */
-export function decide({ template, users }: Observed): Decision<Action> {
+export function decide({ template, users, isCounting }: Observed): Decision<Action> {
   const isHeld = template.metadata.finalizers?.includes(TEMPLATE_FINALIZER) ?? false
-  if (!template.metadata.deletionTimestamp) return users.length > 0 && !isHeld ? act({ do: 'add-finalizer' }) : done
+  if (!template.metadata.deletionTimestamp) {
+    if (users.length > 0 && !isHeld) return act({ do: 'add-finalizer' })
+    return isCounting ? waitingAMoment('Counting', 'Counts its users', COUNTING_MS / 1000) : done
+  }
   if (users.length === 0) return isHeld ? act({ do: 'remove-finalizer' }) : done
   const more = users.length > NAMED ? ` and ${users.length - NAMED} more` : ''
   return waiting('InUse', `It is deleted when nothing uses it any more: ${names(users.slice(0, NAMED))}${more}`)

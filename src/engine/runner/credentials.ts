@@ -7,6 +7,7 @@ import {
   type AnyObject,
   type ConfigMap,
   ConfigMapKind,
+  keyText,
   MOVE_LABEL,
   type Secret,
   SecretKind,
@@ -97,8 +98,25 @@ export async function credentialsFingerprint(objects: Objects, refs: readonly Ob
   return hashOf(versions.sort())
 }
 
+/** Reads each object once however many of its keys are asked for: for one look, not for keeping. */
+export function readingOnce(objects: Pick<Objects, 'get'>): Pick<Objects, 'get'> {
+  const reads = new Map<string, Promise<unknown>>()
+  return {
+    get(kind, key) {
+      const id = `${kind.kind} ${keyText(key)}`
+      const known = reads.get(id) ?? objects.get(kind, key)
+      reads.set(id, known)
+      return known as never
+    },
+  }
+}
+
 /** One key of a ConfigMap or Secret; undefined when it is not there. Another namespace must allow it. */
-export async function readSource(objects: Objects, namespace: string, ref: SourceRef): Promise<string | undefined> {
+export async function readSource(
+  objects: Pick<Objects, 'get'>,
+  namespace: string,
+  ref: SourceRef,
+): Promise<string | undefined> {
   const key = { namespace: ref.namespace, name: ref.name }
   if (ref.kind === 'Secret') {
     const secret = await objects.get<Secret>(SecretKind, key)

@@ -10,9 +10,9 @@ import type { Owner } from '../owner.ts'
 import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity } from '../processes.ts'
 import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
-import { freshRecord, readRecord, writeRecord } from '../record/record-store.ts'
+import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { assembleVariables, declaredVariables } from '../render/variables.ts'
-import { readSource } from '../runner/credentials.ts'
+import { readingOnce, readSource } from '../runner/credentials.ts'
 import { toRunFault } from '../runner/failure.ts'
 import { publicOutputs, writeConnectionSecret } from '../runner/outputs.ts'
 import { readState } from '../state/state-file.ts'
@@ -30,10 +30,12 @@ export interface SimulatedEngineOptions {
 }
 
 const RESOURCE_MS = 80
+/** Progress is for people: more often than this nobody reads it, and each word of it is a write. */
+const PROGRESS_MS = 1000
 
 export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const { objects, clock, log, resourceMs = RESOURCE_MS } = options
-  const records = new Map<string, RunRecord>()
+  const records = new Map<string, Versioned>()
   const active = new Map<string, { readonly runId: string; cancelled: boolean }>()
   const listeners = new Set<(key: Key) => void>()
   const tell = ({ namespace, name }: ObjectKey) => {
@@ -55,11 +57,16 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       const before = readState((await loadState(objects, owner)) ?? '')
       const counts = countChanges(before?.addresses ?? [], target.addresses)
       const steps = [...counts.made, ...counts.gone]
+      let toldAt = clock.monotonic()
       for (const [done, address] of steps.entries()) {
         const progress = `${done} of ${steps.length}`
-        const open: Run = { ...run, phase: 'Apply', plan: counts.plan, progress, address: `${address} (simulated)` }
-        records.set(id, { ...records.get(id)!, run: open })
-        if (done % 4 === 0) tell(owner)
+        if (clock.monotonic() - toldAt >= PROGRESS_MS) {
+          const open: Run = { ...run, phase: 'Apply', plan: counts.plan, progress, address: `${address} (simulated)` }
+          const { record, version } = records.get(id)!
+          records.set(id, { record: { ...record, run: open }, version })
+          toldAt = clock.monotonic()
+          tell(owner)
+        }
         await pause()
         if (act.cancelled) throw new Error('the run was cancelled')
       }
@@ -92,7 +99,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     change: (record: RunRecord) => RunRecord = (record) => record,
     error?: unknown,
   ): Promise<void> {
-    const seen = await readRecord(objects, owner)
+    const seen = records.get(idOf(owner)) ?? (await readRecord(objects, owner))
     if (!seen) return
     const { runId = '' } = active.get(idOf(owner)) ?? {}
     const fault =
@@ -102,7 +109,8 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     const closed = change(closeRun(seen.record, phase, now(), fault))
     const log = { runId, text: `Simulated: nothing was run\n${fault ? `Failed: ${fault.message}\n` : 'Done\n'}` }
     const written = await writeRecord(objects, owner, seen, closed, log)
-    if (written) records.set(idOf(owner), written.record)
+    if (written) records.set(idOf(owner), written)
+    else records.delete(idOf(owner))
   }
 
   return {
@@ -111,10 +119,12 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       const { owner, verb, hash, timeoutSeconds, retryToken } = request
       const id = idOf(owner)
       if (active.has(id)) return
-      const seen = await readRecord(objects, owner)
+      // What the decision was based upon need not be read again: a record that is there or newer after all refuses the write.
+      const isFirst = request.basedOn !== undefined && request.basedOn.runId === undefined
+      const seen = records.get(id) ?? (isFirst ? undefined : await readRecord(objects, owner))
       const last = seen?.record.run
       if (request.basedOn && request.basedOn.runId !== last?.id) {
-        if (seen) records.set(id, seen.record)
+        if (seen) records.set(id, seen)
         return tell(owner)
       }
       const isSame = last?.verb === verb && last.hash === hash && last.retryToken === retryToken
@@ -132,14 +142,18 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         ...(retryToken === undefined ? {} : { retryToken }),
       }
       const written = await writeRecord(objects, owner, seen, { ...(seen?.record ?? freshRecord()), run })
-      if (!written) return tell(owner)
-      records.set(id, written.record)
+      if (!written) {
+        records.delete(id)
+        return tell(owner)
+      }
+      records.set(id, written)
       void play(request, run)
     },
     async observe(key): Promise<WorkspaceView> {
       const id = idOf(key)
-      const record = records.get(id) ?? (await readRecord(objects, key))?.record
-      if (record) records.set(id, record)
+      const seen = records.get(id) ?? (await readRecord(objects, key))
+      if (seen) records.set(id, seen)
+      const record = seen?.record
       if (!isOpen(record?.run)) return { record, activity: 'idle', cancelling: false }
       const isAlive =
         active.has(id) || (livenessOf(record.run.holder) === 'alive' && record.run.holder.pid !== process.pid)
@@ -177,8 +191,9 @@ async function variablesFromEnvironment(
   workspace: Workspace,
 ): Promise<Record<string, string>> {
   const env: Record<string, string> = { ...workspace.env }
+  const reader = readingOnce(objects)
   for (const { name, ref } of workspace.secretEnv) {
-    const value = await readSource(objects, namespace, ref)
+    const value = await readSource(reader, namespace, ref)
     if (value === undefined)
       throw new CaptError(
         'CAPT_CREDENTIALS_MISSING',
