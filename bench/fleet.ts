@@ -1,23 +1,45 @@
 // node bench/fleet.ts [clusters …]: how the cost of a fleet grows with its size, on the real API server with core Cluster
-// API. The figures are ratios and CPU seconds of one run; `make build` and `node test/real/run.ts` once before it.
-import { exponentOf, type Growth, startFleet } from '../test/real/fleet.ts'
+// API and the simulated engine; what it asks when it is at rest; what it leaves when it is gone. The figures are counts,
+// CPU seconds and ratios of one run. `make build` and `node test/real/run.ts kube-contract` once before it.
+import { auditMark } from '../test/real/audit.ts'
+import {
+  describePerCluster,
+  exponentOf,
+  type Growth,
+  inventoryOf,
+  requestsOfCapt,
+  startFleet,
+} from '../test/real/fleet.ts'
+import { until } from '../test/real/lab.ts'
 
+const IDLE_SECONDS = 60
 const sizes = process.argv.slice(2).map(Number)
+const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+
 const fleet = await startFleet()
 try {
-  console.log('clusters  seconds  requests each  CPU s  exponent to the row before')
+  const { management } = fleet.world
+  const nothing = new Set(await inventoryOf(fleet.world))
   let last: Growth | undefined
   for (const clusters of sizes.length > 0 ? sizes : [10, 100, 300]) {
     const growth = await fleet.grow(`of${clusters}`, clusters)
-    const cells = [
-      clusters,
-      growth.seconds.toFixed(1),
-      (growth.requests.length / clusters).toFixed(1),
-      growth.cpuSeconds.toFixed(1),
-      last ? exponentOf(last, growth).toFixed(2) : '',
-    ]
-    console.log(cells.map((cell, i) => String(cell).padStart([8, 7, 13, 5, 26][i]!)).join('  '))
+    const each = growth.requests.length / clusters
+    const exponent = last ? `, exponent ${exponentOf(last, growth).toFixed(2)}` : ''
+    console.log(
+      `${clusters} clusters ready: ${growth.seconds.toFixed(1)} s${exponent}, ${each.toFixed(1)} requests each, ${growth.cpuSeconds.toFixed(1)} CPU s`,
+    )
+    console.log(describePerCluster(growth.requests, clusters))
+    const asked = async (seconds: number) => {
+      const mark = auditMark(management)
+      await pause(seconds)
+      return requestsOfCapt(management, mark)
+    }
+    await until('ten seconds pass without a request', async () => (await asked(10)).length === 0, 240)
+    console.log(`at rest: ${(await asked(IDLE_SECONDS)).length} requests in ${IDLE_SECONDS} s`)
     await fleet.shrink(`of${clusters}`, clusters)
+    await pause(10)
+    const left = (await inventoryOf(fleet.world)).filter((line) => !nothing.has(line) && !line.startsWith('events.'))
+    console.log(`left behind, Events aside: ${left.length === 0 ? 'nothing' : left.join(', ')}\n`)
     last = growth
   }
 } finally {

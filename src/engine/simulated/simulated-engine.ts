@@ -31,7 +31,7 @@ export interface SimulatedEngineOptions {
 
 const RESOURCE_MS = 80
 /** Progress is for people: more often than this nobody reads it, and each word of it is a write. */
-const PROGRESS_MS = 1000
+const PROGRESS_MS = 5000
 
 export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const { objects, clock, log, resourceMs = RESOURCE_MS } = options
