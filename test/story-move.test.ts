@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import {
+  AddonDelivery,
   type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
@@ -16,6 +17,8 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { startApiServer } from '#apiserver'
+import type { Clock } from '#lib'
+import { pushedClock } from './story-clock.ts'
 import { storyCluster, storyTemplates } from './story-manifests.ts'
 import { applies, ClusterKind, isTrue, readLedger, type StoryHome, storyHome, terraform } from './story-world.ts'
 
@@ -24,8 +27,8 @@ after(async () => {
   for (const step of undo.splice(0).reverse()) await step()
 })
 
-async function aHome(): Promise<StoryHome> {
-  const world = await storyHome()
+async function aHome(clock?: Clock): Promise<StoryHome> {
+  const world = await storyHome(clock ? { clock } : {})
   undo.push(() => world.stop())
   return world
 }
@@ -49,6 +52,10 @@ async function namesOf({ home }: StoryHome, kind: KindRef): Promise<readonly str
 }
 
 const isReady = (object: AnyObject) => isTrue(object, 'Ready')
+const PATIENT = { seconds: 240 }
+const fluxOf = (object: AnyObject) => (object as AddonDelivery).status?.stages?.find(({ name }) => name === 'flux')
+const isFluxWell = (object: AnyObject) => isReady(object) && fluxOf(object)?.state === 'Healthy'
+const isFluxMissing = (object: AnyObject) => fluxOf(object)?.reason === 'ObjectsMissing'
 
 describe('a move from one embedded home to another', () => {
   it('runs nothing, destroys nothing, and leaves nothing behind', { timeout: 180_000 }, async () => {
@@ -123,5 +130,37 @@ describe('a move from one embedded home to another', () => {
     await here.untilGone(SecretKind, 'shop-simulated-workload')
     assert.deepEqual(await namesOf(here, SecretKind), [])
     assert.deepEqual(await namesOf(here, ConfigMapKind), [])
+  })
+
+  it('brings the add-ons to the workload that the new home plays', { timeout: 900_000 }, async () => {
+    const clock = pushedClock()
+    const here = await aHome()
+    const there = await aHome(clock)
+    const labels = { 'capt.appthrust.com/simulation': 'workload', 'fluxcd.io/enabled': 'true' }
+    const ledger = join(here.folder, 'ledger')
+    await here.apply(storyTemplates(terraform ? ledger : undefined))
+    await here.apply(storyCluster('shop', { labels }))
+    await here.until(AddonDelivery, 'shop', isFluxWell, PATIENT)
+    const before = new Map((await applies(here)).map(({ metadata, status }) => [metadata.name, status?.run?.id]))
+    const made = readLedger(ledger)
+    const moved = await here.capt('move', '--to-kubeconfig', there.kubeconfig, '--yes')
+    assert.equal(moved.code, 0, moved.stderr)
+    await there.until<CAPTControlPlane>(
+      CAPTControlPlane,
+      'shop',
+      (plane) => isReady(plane) && JSON.stringify(plane.status?.workspaceStatus).includes(new URL(there.home.url).host),
+      PATIENT,
+    )
+    // The binding that came along says that everything is applied; the workload here has nothing of it.
+    await there.until(AddonDelivery, 'shop', isFluxMissing, PATIENT)
+    await clock.push(60_000)
+    const delivery = await there.until<AddonDelivery>(AddonDelivery, 'shop', isFluxWell, PATIENT)
+    assert.equal(delivery.status?.stages?.[0]?.redelivery?.[0]?.times, 1)
+    for (const { metadata, status } of await applies(there)) {
+      if (status?.run?.id === before.get(metadata.name)) continue
+      const { add, change, destroy } = status?.plan ?? {}
+      assert.deepEqual({ add, change, destroy }, { add: 0, change: 0, destroy: 0 }, metadata.name)
+    }
+    assert.deepEqual(readLedger(ledger), made, 'Terraform made and destroyed nothing')
   })
 })
