@@ -31,7 +31,7 @@ import { CONTROLLER_GROUPS, type ControllerGroup, controllersOf } from './app-co
 import { startEngine } from './app-engine.ts'
 import { awsInstances, eitherInstances } from './app-instances.ts'
 import { measureRuns } from './app-metrics.ts'
-import { projectionOf } from './app-projections.ts'
+import { informerOf } from './app-projections.ts'
 import { reach } from './app-reach.ts'
 import { writeRunnerKubeconfig } from './app-runner.ts'
 import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
@@ -154,10 +154,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     const controllers = [...own.all, ...(options.extra?.(parts) ?? [])]
     if (kindsOf(controllers, true).length > 0)
       connection.informers.register(SecretKind, { ...(namespace ? { namespace } : {}), ...clusterSecretInformer })
-    for (const kind of kindsOf(controllers, false)) {
-      const project = projectionOf(kind)
-      connection.informers.register(kind, { ...(namespace ? { namespace } : {}), ...(project ? { project } : {}) })
-    }
+    const isHome = options.extra !== undefined
+    for (const kind of kindsOf(controllers, false))
+      connection.informers.register(kind, { ...(namespace ? { namespace } : {}), ...informerOf(kind, isHome) })
     const running = runControllers({
       controllers,
       objects,

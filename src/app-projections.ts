@@ -1,13 +1,25 @@
 // What informers keep of each kind. Memory is a budget: of foreign kinds only the fields that some controller reads.
-import type { AnyObject, KindRef } from '#api'
+import { SOURCE_LABEL } from '#addons'
+import { type AnyObject, ConfigMapKind, type KindRef } from '#api'
+import type { InformerOptions } from '#kube'
 import { isPlainObject } from '#lib'
 
 type Loose = AnyObject & { readonly spec?: unknown; readonly status?: unknown }
 
-/** Undefined: everything but managedFields and last-applied is kept. */
-export function projectionOf(kind: KindRef): ((object: AnyObject) => AnyObject) | undefined {
-  if (kind.kind === 'Cluster') return projectCluster
-  return undefined
+/**
+ * Everything but managedFields and last-applied is kept unless it says otherwise. Of ConfigMaps only the news that they
+ * changed, and only of those that are labelled as sources; the embedded home stands in for core and watches all.
+ */
+export function informerOf(kind: KindRef, isHome: boolean): InformerOptions {
+  if (kind.kind === 'Cluster') return { project: projectCluster }
+  if (kind.kind === ConfigMapKind.kind)
+    return isHome ? { project: projectNews } : { project: projectNews, labelSelector: SOURCE_LABEL }
+  return {}
+}
+
+function projectNews({ apiVersion, kind, metadata }: AnyObject): AnyObject {
+  const { name, namespace, uid, resourceVersion, labels } = metadata
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels } } as AnyObject
 }
 
 function projectCluster(object: AnyObject): AnyObject {

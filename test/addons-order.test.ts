@@ -94,6 +94,14 @@ describe('the order of add-ons', () => {
     )
     assert.equal(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'source-controller' }), undefined)
     assert.deepEqual(Object.keys(demo()?.metadata.labels ?? {}), [])
+    const requests = world.home.requests.length
+    const looks = workload.requests.length
+    for (let i = 0; i < 400; i++) await world.clock.advance(5000)
+    assert.equal(world.home.requests.length, requests, 'nobody looks at what nobody wants')
+    assert.equal(workload.requests.length, looks)
+    const body = { metadata: { labels: { 'fluxcd.io/enabled': 'true' } } }
+    await world.home.others.patch(Cluster, { namespace: 'default', name: 'demo' }, { type: 'merge', body })
+    await world.until('the wish is seen', () => world.stage('demo', 'flux')?.state === 'Healthy')
   })
 
   it('brings Flux alone when only Flux is asked for', async () => {

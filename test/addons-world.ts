@@ -23,7 +23,7 @@ import {
   type UnknownObject,
 } from '#api'
 import { type RemoteClusters, resourceSetBindingController, resourceSetController } from '#core'
-import type { Events } from '#kube'
+import type { Events, InformerOptions } from '#kube'
 import { KubeError } from '#kube'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import { type Actors, FAULTS, simulatedInstances, simulatedLedger, startActors } from '#simulation'
@@ -93,6 +93,8 @@ interface WorldOptions {
   readonly resourceSets?: 'v1beta2' | undefined
   /** The simulated cloud unless given. */
   readonly instances?: (simulated: Instances) => Instances
+  /** What the manager hears of ConfigMaps; all of it unless told otherwise. Core's stand-in hears by its own. */
+  readonly sourceInformer?: InformerOptions
 }
 
 export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWorld> {
@@ -123,7 +125,7 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
   const remotes: RemoteClusters = { connect: async (key) => open(key).objects }
 
   function startManager(): void {
-    const controllers = [
+    const own = [
       addonPipelineController({ clusterApi: 'v1beta2', homeNamespace: HOME }),
       addonDeliveryController({
         workloads: ports,
@@ -133,17 +135,31 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
         wake: (key) => manager?.wake(DELIVERY_CONTROLLER, key),
         instances: options.instances?.(simulatedInstances(home.objects)) ?? simulatedInstances(home.objects),
       }),
-      resourceSetController(remotes),
-      resourceSetBindingController(),
-    ] as unknown as AnyController[]
-    manager = runControllers({
-      controllers,
-      objects: home.objects,
-      informers: createMemoryInformers(home.storage, 'sync'),
-      events: recorder,
-      clock,
-      log,
-    })
+    ]
+    const core = [resourceSetController(remotes), resourceSetBindingController()]
+    const start = (controllers: readonly unknown[], sources?: InformerOptions): Running => {
+      const informers = createMemoryInformers(home.storage, 'sync')
+      if (sources) informers.register(ConfigMapKind, sources)
+      return runControllers({
+        controllers: controllers as readonly AnyController[],
+        objects: home.objects,
+        informers,
+        events: recorder,
+        clock,
+        log,
+      })
+    }
+    const { sourceInformer } = options
+    if (!sourceInformer) {
+      manager = start([...own, ...core])
+      return
+    }
+    const [ours, theirs] = [start(own, sourceInformer), start(core)]
+    manager = {
+      synced: async () => void (await Promise.all([ours.synced(), theirs.synced()])),
+      stop: async () => void (await Promise.all([ours.stop(), theirs.stop()])),
+      wake: ours.wake,
+    }
   }
 
   async function startWorkload(key: Key, cluster: ClusterOptions): Promise<MemoryCluster> {

@@ -6,6 +6,7 @@ import {
   type AnyObject,
   CAPTControlPlane,
   CLUSTER_NAME_LABEL,
+  ConfigMapKind,
   clusterKeyOf,
   clusterKind,
   clusterResourceSetBindingKind,
@@ -24,6 +25,7 @@ import { reportDelivery } from './delivery-status.ts'
 import { type Observer, observeDelivery } from './observe-delivery.ts'
 import { setClusterIndex } from './observe-stages.ts'
 import { createPresenceMemory } from './presence.ts'
+import { usersOf } from './source-wakes.ts'
 import { createWorkloadWatches } from './workload-watches.ts'
 
 export const DELIVERY_CONTROLLER = 'addondelivery'
@@ -90,6 +92,7 @@ function wakesOf(ports: DeliveryPorts): readonly Wake[] {
     { kind: clusterKind(ports.clusterApi), toKeys: byName },
     { kind: CAPTControlPlane, toKeys: byOwner },
     { kind: AddonPipeline, toKeys: byPipeline },
+    { kind: ConfigMapKind, toKeys: usersOf },
     ...sets,
   ]
 }

@@ -1,7 +1,7 @@
 // Decides the next step for one AddonDelivery: teardown first, then what stops everything, then stage by stage.
 // Pure: same observation, same decision.
 import { type AnyObject, isDeletedForMove } from '#api'
-import { act, type Decision, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
+import { act, type Decision, done, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { judgeStage } from './judge-stage.ts'
 import { DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
@@ -80,7 +80,11 @@ function decideStages(seen: DeliverySeen): Decision<DeliveryAction> {
   }
   const decisions = judged.map(({ decision }) => decision)
   const worst = decisions.find(({ is }) => is === 'stalled') ?? decisions.find(({ is }) => is === 'waiting')
-  if (!worst || worst.is === 'done') return doneFor(recheckSeconds(seen.delivery.metadata.uid))
+  if (!worst || worst.is === 'done') {
+    // Nothing to look after: a wish is a label, and labels are watched.
+    if (judged.every(({ seen: { isWanted } }) => !isWanted)) return done
+    return doneFor(recheckSeconds(seen.delivery.metadata.uid))
+  }
   const isChecking = judged.some(({ state }) => state === 'Checking')
   const poll: Decision<DeliveryAction>[] = isChecking && !seen.isWatched ? [waiting('Polling', '', POLL_SECONDS)] : []
   return { ...worst, ...soonest([...decisions, ...poll]) } as Decision<DeliveryAction>

@@ -1,6 +1,8 @@
 // Labels, annotations and names that add-ons use, spelt once. The names of the seeds stay as prefixes.
 import { boundedName, shortHash } from '#lib'
 
+/** On a ConfigMap that a pipeline takes manifests or variables from: capt then watches it. */
+export const SOURCE_LABEL = 'capt.appthrust.com/addon-source'
 /** Names exactly one Cluster of a namespace, so that a set can select it alone. */
 export const CLUSTER_LABEL = 'capt.appthrust.com/cluster'
 /** On what a stage made in the management cluster. */

@@ -17,18 +17,13 @@ import type { DeliveryPorts } from './delivery-ports.ts'
 import type { DeliverySeen, StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { targetOf } from './health-read.ts'
 import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
-import { isNothingAsked, observeStages, ownSets, toSight } from './observe-stages.ts'
+import { isQuiet, observeStages, ownSets, toSight } from './observe-stages.ts'
 import { observeTeardown } from './observe-teardown.ts'
 import { orderStages } from './plan.ts'
 import type { Workload } from './port.ts'
 import type { PresenceMemory } from './presence.ts'
 import { parseGates, readWishes } from './wish.ts'
 import type { WorkloadWatches } from './workload-watches.ts'
-
-interface Opened {
-  readonly workload: Workload | undefined
-  readonly sight: WorkloadSight
-}
 
 export interface Observer {
   readonly ports: DeliveryPorts
@@ -85,8 +80,10 @@ export async function observeDelivery(
     return base
   }
 
-  const isQuiet = !isGoing && isNothingAsked({ world, ports, delivery, cluster, stages: ordered })
-  const { workload, sight } = isQuiet ? NOT_LOOKED_AT : await openWorkload(ports, clusterKey)
+  const isAtRest = cluster !== undefined && !isGoing && isQuiet({ world, ports, delivery, cluster, stages: ordered })
+  const { workload, sight }: Opened = isAtRest
+    ? { workload: undefined, sight: { is: 'absent' } }
+    : await openWorkload(ports, clusterKey)
   let seen: DeliverySeen = { ...base, workload: sight }
   if (cluster && pipeline) {
     const stages = await observeStages({
@@ -97,6 +94,7 @@ export async function observeDelivery(
       pipeline,
       stages: ordered,
       workload,
+      isQuiet: isAtRest,
       nowMs,
     })
     seen = {
@@ -158,8 +156,6 @@ export async function observeDelivery(
   return { ...seen, isWatched: watch(observer, clusterKey, delivery, seen, workload) }
 }
 
-const NOT_LOOKED_AT: Opened = { workload: undefined, sight: { is: 'absent' } }
-
 function planOf(pipeline: Projected<AddonPipeline> | undefined): {
   ordered: readonly AddonPipeline['spec']['stages'][number][]
   planFault: DeliverySeen['planFault']
@@ -207,6 +203,11 @@ function conflictOf(
       return `Pipelines ${[own.name, theirs.name].sort().join(' and ')} both bring ${both.join(', ')} to this Cluster`
   }
   return undefined
+}
+
+interface Opened {
+  readonly workload: Workload | undefined
+  readonly sight: WorkloadSight
 }
 
 async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; name: string }): Promise<Opened> {

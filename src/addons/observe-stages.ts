@@ -28,7 +28,7 @@ import type { Workload } from './port.ts'
 import type { PresenceMemory } from './presence.ts'
 import type { Rendered } from './render-stage.ts'
 import { renderFrom } from './stage-input.ts'
-import { outputsOf, readSources } from './variable-sources.ts'
+import { outputsOf, type ReadSources, readSources } from './variable-sources.ts'
 import { collectVariables } from './variables.ts'
 import { parseGates, readWishes } from './wish.ts'
 
@@ -43,6 +43,8 @@ export interface StageContext {
   /** In order. */
   readonly stages: readonly AddonStage[]
   readonly workload: Workload | undefined
+  /** Nobody wants anything and nothing is left of what was wanted: nothing is read. */
+  readonly isQuiet: boolean
   readonly nowMs: number
 }
 
@@ -54,18 +56,7 @@ export interface StagesSeen {
   readonly trouble: WorkloadSight | undefined
 }
 
-/** Nobody asks for a stage and none was ever begun: there is nothing to read, neither here nor in the workload. */
-export function isNothingAsked(
-  context: Pick<StageContext, 'world' | 'ports' | 'delivery' | 'cluster' | 'stages'>,
-): boolean {
-  const { delivery, cluster, stages } = context
-  const opened = parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION])
-  return (
-    readWishes(stages, cluster.labels, opened).wanted.size === 0 &&
-    ownSets(context).length === 0 &&
-    (delivery.status?.stages ?? []).every((one) => one.startedAt === undefined && one.state !== 'Removing')
-  )
-}
+const NO_SOURCES: ReadSources = { values: [], secret: new Set(), missing: [] }
 
 export async function observeStages(context: StageContext): Promise<StagesSeen> {
   const { world, delivery, cluster, pipeline, stages } = context
@@ -74,8 +65,9 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
   const controlPlane = controlPlaneOf(world.cache, cluster)
   const kubernetes =
     controlPlane?.status?.version ?? controlPlane?.spec.version ?? pipeline.spec.variables?.['KUBERNETES_VERSION']
-  const variablesFrom = isNothingAsked(context) ? [] : pipeline.spec.variablesFrom
-  const sources = await readSources(world.objects, cluster.namespace, cluster.name, variablesFrom)
+  const sources = context.isQuiet
+    ? NO_SOURCES
+    : await readSources(world.objects, cluster.namespace, cluster.name, pipeline.spec.variablesFrom)
   const variables = collectVariables({
     cluster,
     kubernetes,
@@ -162,6 +154,15 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     })
   }
   return { stages: seen, kubernetes, faults, trouble }
+}
+
+export function isQuiet(
+  context: Omit<StageContext, 'isQuiet' | 'workload' | 'nowMs' | 'pipeline' | 'carriers' | 'presence'>,
+): boolean {
+  const { delivery, cluster, stages } = context
+  const { wanted } = readWishes(stages, cluster.labels, parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION]))
+  if (wanted.size > 0 || ownSets(context).length > 0) return false
+  return (delivery.status?.stages ?? []).every((one) => one.state === 'NotWanted')
 }
 
 /** The chart of the stage that follows: if Flux cannot fetch that, it is better known before the gate opens. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
   type AnyObject,
+  CLUSTER_NAME_LABEL,
   type ConfigMap,
   ConfigMapKind,
   clusterKind,
@@ -9,7 +10,7 @@ import {
   SecretKind,
   type UnknownObject,
 } from '#api'
-import type { Events } from '#kube'
+import type { Events, InformerOptions } from '#kube'
 import { keyedHash } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
 import { collectingLog, handWoundClock, memoryCluster } from '#testing'
@@ -39,7 +40,7 @@ function sourceObject({ kind, name, type, data }: CaseSource): ConfigMap & Secre
   }
 }
 
-async function world() {
+async function world(secrets: InformerOptions = {}) {
   const clock = handWoundClock()
   const home = memoryCluster({ clock })
   const workload = memoryCluster({ clock })
@@ -47,6 +48,7 @@ async function world() {
     resourceSetController({ connect: async () => workload.objects }),
     resourceSetBindingController(),
   ] as unknown as AnyController[]
+  home.informers.register(SecretKind, secrets)
   const running = runControllers({
     controllers,
     objects: home.objects,
@@ -160,6 +162,32 @@ describe('the stand-in for ClusterResourceSet', () => {
       await close()
     })
   }
+
+  it('sees a Secret of a person that no watch tells of within half a minute, when it arrives and when it changes', async () => {
+    const { home, workload, cluster, settle, close, clock } = await world({ labelSelector: CLUSTER_NAME_LABEL })
+    const manifest = (text: string) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: out\n  namespace: default\ndata:\n  text: ${text}\n`
+    const mine = (text: string): CaseSource => ({
+      kind: 'Secret',
+      name: 'mine',
+      type: 'addons.cluster.x-k8s.io/resource-set',
+      data: { 'a.yaml': manifest(text) },
+    })
+    const out = () => workload.peek<ConfigMap>(ConfigMapKind, { namespace: 'default', name: 'out' })?.data?.['text']
+    home.seed(Cluster, cluster())
+    home.seed(SetKind, aSet({ strategy: 'Reconcile', sources: [mine('')] }))
+    await settle()
+    await home.others.create(SecretKind, sourceObject(mine('first')))
+    await clock.advance(30_000)
+    await settle()
+    assert.equal(out(), 'first')
+    const body = { data: sourceObject(mine('second')).data }
+    await home.others.patch(SecretKind, { namespace: 'default', name: 'mine' }, { type: 'merge', body })
+    await clock.advance(30_000)
+    await settle()
+    assert.equal(out(), 'second')
+    await close()
+  })
 
   it('applies a source that arrives late as soon as it is there', async () => {
     const { home, workload, cluster, settle, close } = await world()

@@ -22,6 +22,7 @@ import {
   conditionOf,
   type Decision,
   done,
+  doneFor,
   hasFinalizer,
   type StatusReport,
   type World,
@@ -37,6 +38,7 @@ import {
   SET_FINALIZER,
   SetKind,
   type SetSeen,
+  type Source,
 } from './resource-set-observe.ts'
 import { applyTo, cleanUp, ownSources, type RemoteClusters } from './resource-set-write.ts'
 
@@ -108,8 +110,14 @@ export function decide(seen: SetSeen): Decision<SetAction> {
   if (reachable.length > 0) return act<SetAction>({ do: 'apply', clusters: reachable })
   if (open.length > 0)
     return waiting('InfrastructureNotProvisioned', `Waiting for ${open.map((cluster) => cluster.name).join(', ')}`)
-  return done
+  return seen.sources.some(isUnwatched) ? doneFor(UNWATCHED_SECONDS) : done
 }
+
+const UNWATCHED_SECONDS = 30
+
+/** Secrets are watched by this label alone; core hears of all, so those without it are read again now and then. */
+const isUnwatched = ({ ref, live }: Source): boolean =>
+  ref.kind === 'Secret' && live?.metadata.labels?.[CLUSTER_NAME_LABEL] === undefined
 
 function needsWork(seen: SetSeen, cluster: ClusterFacts): boolean {
   const binding = seen.bindings.get(cluster.name)
