@@ -244,7 +244,7 @@ for (const version of VERSIONS.capi) {
         assert.ok(torn < gone, story(lab.recorder.moments.slice(-60)))
         assert.deepEqual(await leftIn(name), [])
       }
-      await lab.until('no set, binding, delivery or carrier is left', async () => (await leftAtHome()).length === 0, 60)
+      await lab.until('no set, binding, delivery or carrier is left', async () => (await leftAtHome()).length === 0)
       prove('teardown', version, 'add-ons before the control planes, nothing left')
     })
 

@@ -25,7 +25,7 @@ describe(`a cluster from a ClusterClass with Cluster API ${version}`, () => {
   let world: World
   const kinds = () => world.kinds
   const cluster = () => world.api.get(kinds().cluster, name)
-  const until = (what: string, check: () => boolean | Promise<boolean>, seconds = 120) =>
+  const until = (what: string, check: () => boolean | Promise<boolean>, seconds = 240) =>
     eventually(world, what, check, seconds)
   const only = async (kind: KindRef): Promise<Loose> => {
     const found = await world.api.list(kind, SELECTOR)
@@ -64,10 +64,12 @@ describe(`a cluster from a ClusterClass with Cluster API ${version}`, () => {
 
   it('comes up with parts that core names, and values from its variables', async () => {
     world.management.kubectl(['apply', '-f', '-'], EXAMPLE)
-    await until('it is available', settled, 180)
+    await until('it is available', settled)
     const [infra, plane] = await parts()
     assert.notEqual(plane['metadata'].name, name)
     assert.equal(infra['spec'].region, 'eu-west-1')
+    assert.equal(infra['spec'].vpcTemplateRef.name, 'simulation-vpc')
+    for (const part of [infra, plane]) assert.deepEqual(part['spec'].additionalTags, { Environment: 'demo' })
     const { topology } = (await cluster())['spec']
     assert.equal(plane['spec'].version, topology.version)
     assert.equal((await world.api.get(kinds().secret, `${name}-kubeconfig`))['type'], 'cluster.x-k8s.io/secret')
@@ -120,16 +122,21 @@ describe(`a cluster from a ClusterClass with Cluster API ${version}`, () => {
       return requestsSince(world.management, mark).filter((one) => isWrite(one) && isOf(one))
     }
     // Core's own last write may come late; a fight would never give us this pause.
-    await until('five seconds pass without a write', async () => (await writesIn(5)).length === 0, 180)
+    await until('five seconds pass without a write', async () => (await writesIn(5)).length === 0)
     assert.deepEqual(describeRequests(await writesIn(30)), '')
     prove('ClusterClass', version, 'writes of capt and core to a settled cluster in 30 s', '0')
   })
 
   it('goes, and its class can go then', async () => {
     await world.api.remove(kinds().cluster, name)
-    await until('it is gone', async () => !(await world.api.find(kinds().cluster, name)), 240)
+    await until('it is gone', async () => !(await world.api.find(kinds().cluster, name)))
     assert.deepEqual(await applies(), [])
-    world.management.kubectl(['delete', 'clusterclass', 'capt', 'second', '--timeout=30s'])
+    // Core's webhook forgets the cluster a moment after it has gone.
+    await until('its classes can go', () => {
+      world.management.kubectl(['delete', 'clusterclass', 'capt', 'second', '--ignore-not-found', '--timeout=30s'])
+      return true
+    })
+    prove('ClusterClass', version, 'cluster deleted, then its classes')
   })
 })
 
