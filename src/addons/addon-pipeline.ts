@@ -145,7 +145,10 @@ export function decide(
   if (!isHeld) return act<PipelineAction>({ do: 'add-finalizer' })
   const isFor = (delivery: Projected<AddonDelivery>, cluster: ClusterFacts) =>
     delivery.metadata.namespace === cluster.namespace && delivery.spec.clusterName === cluster.name
-  const missing = clusters.filter((cluster) => !deliveries.some((delivery) => isFor(delivery, cluster)))
+  // A paused Cluster may be on its way to another home, and its delivery with it.
+  const missing = clusters.filter(
+    (cluster) => !cluster.paused && !deliveries.some((delivery) => isFor(delivery, cluster)),
+  )
   const actions: PipelineAction[] = [
     ...missing.map((cluster) => ({ do: 'create-delivery' as const, cluster })),
     ...seen.unselected.map((delivery) => ({ do: 'release-delivery' as const, delivery })),
