@@ -6,8 +6,9 @@ import { defaultPipeline } from './default-pipeline.ts'
 import { PIPELINE_FINALIZER } from './names.ts'
 
 const pipeline = defaultPipeline('capt-system')
+const held = { ...pipeline, metadata: { ...pipeline.metadata, finalizers: [PIPELINE_FINALIZER] } }
 const seen = (paused: boolean): PipelineSeen => ({
-  pipeline: { ...pipeline, metadata: { ...pipeline.metadata, finalizers: [PIPELINE_FINALIZER] } },
+  pipeline: held as PipelineSeen['pipeline'],
   clusters: [
     readCluster({
       apiVersion: 'cluster.x-k8s.io/v1beta2',
