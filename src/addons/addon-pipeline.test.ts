@@ -8,7 +8,7 @@ import { PIPELINE_FINALIZER } from './names.ts'
 const pipeline = defaultPipeline('capt-system')
 const held = { ...pipeline, metadata: { ...pipeline.metadata, finalizers: [PIPELINE_FINALIZER] } }
 const seen = (paused: boolean): PipelineSeen => ({
-  pipeline: held as PipelineSeen['pipeline'],
+  pipeline: held as unknown as PipelineSeen['pipeline'],
   clusters: [
     readCluster({
       apiVersion: 'cluster.x-k8s.io/v1beta2',

@@ -16,6 +16,8 @@ export interface StateKeeperOptions {
   readonly copy: string
   readonly clock: Clock
   readonly log: Log
+  /** Nobody has decided yet that the file holds: it is saved only when it goes on from what is saved. */
+  readonly onlySuccessors?: boolean
   /** Saves for good; may take long, and is called again with newer state only after it has ended. */
   save(text: string): Promise<void>
 }
@@ -50,6 +52,7 @@ export class StateKeeper {
     if (text === undefined || !info) return
     this.#seen = mark
     if (text === this.#newest?.text || text === this.#saved?.text) return
+    if (this.#options.onlySuccessors && !isSuccessor(info, this.#saved?.info)) return
     this.#newest = { text, info }
     try {
       writeWhole(this.#options.copy, text)
@@ -109,4 +112,9 @@ export class StateKeeper {
   get savedText(): string | undefined {
     return this.#saved?.text
   }
+}
+
+/** A folder may be behind: the workspace was elsewhere meanwhile and came back. */
+function isSuccessor(info: StateInfo, saved: SavedState | undefined): boolean {
+  return saved === undefined || (info.lineage === saved.lineage && info.serial > saved.serial)
 }

@@ -39,7 +39,7 @@ export class WorkspaceState {
   private constructor(world: StateWorld, saved: string | undefined, parts: number) {
     this.#world = world
     this.#parts = parts
-    this.#keeper = this.#keep(dirname(findState(world.folder) ?? `${world.folder.work}/`), saved)
+    this.#keeper = this.#keep(dirname(findState(world.folder) ?? `${world.folder.work}/`), saved, true)
   }
 
   /** From here on every change is saved, also those of a Terraform that an earlier runner started. */
@@ -80,10 +80,10 @@ export class WorkspaceState {
     this.#keeper.look()
   }
 
-  #keep(root: string, saved: string | undefined): StateKeeper {
+  #keep(root: string, saved: string | undefined, onlySuccessors = false): StateKeeper {
     const { folder, clock, log } = this.#world
     const save = (text: string) => this.#save(text)
-    const keeper = new StateKeeper({ root, copy: folder.stateCopy, clock, log, save }, saved)
+    const keeper = new StateKeeper({ root, copy: folder.stateCopy, clock, log, onlySuccessors, save }, saved)
     keeper.start()
     return keeper
   }
