@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AnyObject, Lease } from '#api'
-import { KubeError, type Objects } from '#kube'
+import { KubeError, type Objects, type WriteOptions } from '#kube'
 import { collectingLog, type HandWoundClock, handWoundClock } from '#testing'
 import { type Election, runElection } from './election.ts'
 import { fenced } from './fenced.ts'
@@ -244,7 +244,53 @@ describe('leader election', () => {
   })
 })
 
+describe('an answer that comes too late', () => {
+  it('does not bring back the lease of one that was stopped meanwhile', async () => {
+    const [server, clock] = [aLeaseServer(), handWoundClock()]
+    const line = server.connect()
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>()
+    const get = async (...args: Parameters<Objects['get']>) => {
+      await held
+      return line.objects.get(...args)
+    }
+    const objects = { ...line.objects, get } as Objects
+    const onLost = () => undefined
+    const election = runElection({ objects, clock, log: collectingLog(), lease: KEY, identity: 'a', onLost })
+    await clock.advance(0)
+    await election.stop()
+    letGo()
+    await clock.advance(1000)
+    assert.equal(server.lease(), undefined)
+  })
+})
+
 describe('fenced objects', () => {
+  it('are asked again when the write leaves: a pause in between is noticed', async () => {
+    const told: string[] = []
+    let leads = true
+    const objects = {
+      async patch(_kind: unknown, _key: unknown, _patch: unknown, how?: WriteOptions) {
+        leads = false
+        how?.permit?.()
+        told.push('written')
+      },
+      async delete(_kind: unknown, _key: unknown, how?: WriteOptions) {
+        leads = false
+        how?.permit?.()
+        told.push('deleted')
+      },
+    } as unknown as Objects
+    const guarded = fenced(objects, { holds: () => leads })
+    const kind = { group: '', version: 'v1', kind: 'X', plural: 'xs', namespaced: true }
+    const body = { type: 'merge', body: {} } as const
+    await assert.rejects(guarded.patch(kind, { name: 'x' }, body, { subresource: 'status' }), {
+      code: 'CAPT_NOT_LEADER',
+    })
+    leads = true
+    await assert.rejects(guarded.delete(kind, { name: 'x' }, { uid: 'u' }), { code: 'CAPT_NOT_LEADER' })
+    assert.deepEqual(told, [])
+  })
+
   it('read always, and write only while leadership is beyond doubt', async () => {
     const calls: string[] = []
     const note = (verb: string) => async () => void calls.push(verb)

@@ -1,15 +1,18 @@
 // The engine around its runners, with runners that do as the test says: when a run is over, lost, queued or none of ours.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { WorkspaceTemplateApply } from '#api'
 import { KubeError } from '#kube'
-import { silentLog, systemClock } from '#lib'
+import { type Clock, silentLog, systemClock } from '#lib'
 import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
 import { patientObjects } from '../patient.ts'
-import { readRecord } from '../record/record-store.ts'
+import { identityOf } from '../processes.ts'
+import { readRecord, writeRecord } from '../record/record-store.ts'
 import { render } from '../render/render.ts'
 import { createLocalEngine } from './local-engine.ts'
 
@@ -23,13 +26,13 @@ const terraform = program('terraform', `echo '{"terraform_version":"1.11.4"}'`)
 /** Closes its run in the report, as a runner does, then takes its time to end. */
 const CLOSES = `sed -e 's/"phase":"Queued"/"phase":"Succeeded"/' -e 's/.*"seen":{"record":\\(.*\\),"version":"[^"]*"}.*/{"record":\\1,"saved":true}/' "$3/request.json" > "$3/report.json"`
 
-async function open(runner: string, concurrency = 4) {
+async function open(runner: string, concurrency = 4, clock: Clock = systemClock) {
   const { objects, failNext } = memoryCluster()
   const workDir = mkdtempSync(join(root, 'work-'))
   const engine = await createLocalEngine({
     objects,
     workDir,
-    clock: systemClock,
+    clock,
     log: silentLog,
     concurrency,
     terraform: { binary: terraform },
@@ -106,6 +109,38 @@ describe('the local engine', () => {
     await until(first, 'idle')
     assert.equal((await engine.observe(second)).activity, 'idle')
     await engine.stop()
+  })
+
+  it('looks again at a run in the line of another manager: it is lost when that manager ends', async () => {
+    const clock = handWoundClock()
+    const { engine, start, objects } = await open(program('one', `${CLOSES}; sleep 5`), 1, clock)
+    await start('a')
+    const owner = await start('b')
+    await engine.stop()
+    const other = spawn('sleep', ['60'])
+    const holder = identityOf(other.pid!)!
+    const seen = (await readRecord(objects, owner))!
+    await writeRecord(objects, owner, seen, { ...seen.record, run: { ...seen.record.run!, holder } })
+    const workDir = mkdtempSync(join(root, 'work-'))
+    const successor = await createLocalEngine({
+      objects,
+      workDir,
+      clock,
+      log: silentLog,
+      terraform: { binary: terraform },
+      kubeconfigForRunner: 'none',
+    })
+    const told: string[] = []
+    successor.onChange(({ name }) => told.push(name))
+    assert.equal((await successor.observe(owner)).activity, 'running')
+    const ended = once(other, 'exit')
+    other.kill('SIGKILL')
+    await ended
+    assert.deepEqual(told, [])
+    await clock.advance(10_000)
+    assert.deepEqual(told, ['b'], 'nobody else would have said so')
+    assert.equal((await successor.observe(owner)).activity, 'lost')
+    await successor.stop()
   })
 
   it('starts nothing upon older news', async () => {

@@ -133,7 +133,10 @@ class LocalEngine implements Engine {
     this.#slots.leave()
     const id = idOf(key)
     const { log, workDir } = this.#options
-    const report = readFact({ path: folderPath(workDir, key) }, 'report')
+    // One that was adopted may lie below the folder of another manager.
+    const known = this.#known.get(id)?.run
+    const folder = known?.id === runId ? known.folder : folderPath(workDir, key)
+    const report = readFact({ path: folder }, 'report')
     const isClosed = report?.record.run?.id === runId && !isOpen(report.record.run)
     if (isClosed && report.saved) this.#known.set(id, report.record)
     else {
