@@ -50,7 +50,7 @@ export interface Rivals {
 }
 
 const RESTLESS = 8
-const RESTLESS_MS = 100
+const RESTLESS_MS = 200
 const RUNS_AT_ONCE = 2
 
 export async function startRivals(): Promise<Rivals> {
