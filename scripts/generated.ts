@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
+import { renderParityPage } from '../test/parity/page.ts'
 import { catalogFiles } from './catalog-files.ts'
 import { renderCommandPage } from './command-page.ts'
 import { renderErrorPage } from './error-page.ts'
@@ -21,6 +22,7 @@ export function generatedFiles(root: string): Map<string, string> {
   }
   files.set('docs/kinds/README.md', renderReferenceIndex(ALL_KINDS))
   files.set('docs/errors.md', renderErrorPage(errorSections(root)))
+  files.set('docs/compatibility-embedded.md', renderParityPage())
   files.set('docs/commands.md', renderCommandPage())
   for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
   for (const [path, text] of manifestFiles()) files.set(path, text)

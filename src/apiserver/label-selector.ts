@@ -1,4 +1,5 @@
 // Label selectors as clients write them in a query: `a=b,c!=d,e in (f,g),!h`.
+import { qualifiedProblems } from './kinds/names.ts'
 import { badRequest } from './status.ts'
 
 export type LabelTest = (labels: Readonly<Record<string, string>>) => boolean
@@ -20,6 +21,8 @@ function parseTerm(text: string): LabelTest {
   const match = TERM.exec(text)
   if (!match) throw badRequest(`unable to parse requirement: found '${text.trim()}', expected: a label selector`)
   const [, , absent, key = '', operator, value = '', membership, list = '', order, bound] = match
+  for (const problem of qualifiedProblems(absent ?? key))
+    throw badRequest(`unable to parse requirement: <nil>: Invalid value: ${JSON.stringify(absent ?? key)}: ${problem}`)
   if (absent !== undefined) return (labels) => labels[absent] === undefined
   if (operator === '!=') return (labels) => labels[key] !== value
   if (operator !== undefined) return (labels) => labels[key] === value

@@ -23,6 +23,25 @@ describe('objects over HTTP', () => {
     assert.equal(answer.body['kind'], 'Status')
   }
 
+  it('never go all at once across namespaces, and the namespaces everything counts on never go', async () => {
+    refused(await api.call('DELETE', '/api/v1/namespaces'), 405, 'MethodNotAllowed', /does not allow this method/)
+    refused(await api.call('DELETE', '/api/v1/configmaps'), 405, 'MethodNotAllowed', /does not allow this method/)
+    for (const name of ['default', 'kube-system', 'kube-public'])
+      refused(await api.call('DELETE', `/api/v1/namespaces/${name}`), 403, 'Forbidden', /may not be deleted$/)
+    assert.equal(
+      (await api.call('GET', '/api/v1/namespaces/default')).body['metadata']?.['deletionTimestamp'],
+      undefined,
+    )
+  })
+
+  it('are not read from a body of unknown form', async () => {
+    const answer = await api.call('POST', CONFIGS, 'hello', { type: 'text/plain' })
+    refused(answer, 415, 'UnsupportedMediaType', /application\/json/)
+    const doubled = 'metadata: {name: twice}\ndata:\n  a: b\n  a: c\n'
+    const strict = await api.call('POST', `${CONFIGS}?fieldValidation=Strict`, doubled, { type: 'application/yaml' })
+    refused(strict, 400, 'BadRequest', /duplicate field "data.a"/)
+  })
+
   it('are created with an identity, and a taken name is refused in the words kubectl shows', async () => {
     const made = await api.call('POST', CONFIGS, config('first', { kind: 'ConfigMap', apiVersion: 'v1' }))
     assert.equal(made.code, 201)

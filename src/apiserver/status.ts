@@ -147,6 +147,15 @@ export function invalidOptions(kind: string, fault: Fault): StatusError {
   return invalid({ group: 'meta.k8s.io', kind }, '', [fault])
 }
 
+export function notAcceptable(message: string): StatusError {
+  return new StatusError(406, 'NotAcceptable', message)
+}
+
+export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`
+  return new StatusError(415, 'UnsupportedMediaType', message)
+}
+
 export function unauthorized(): StatusError {
   return new StatusError(401, 'Unauthorized', 'Unauthorized')
 }

@@ -29,7 +29,7 @@ export interface RawOptions {
 export interface RawWatch {
   /** Everything received so far. */
   readonly events: { readonly type: string; readonly object: Loose }[]
-  /** Resolves when that many events are there, or rejects after five seconds. */
+  /** Resolves when that many events are there, or rejects after a minute. */
   until(count: number): Promise<void>
   /** Resolves when the server has closed the stream. */
   ended: Promise<void>
@@ -104,7 +104,7 @@ export function rawApi(access: { readonly url: string; readonly token: string; r
             events,
             until: (count) =>
               new Promise((done, fail) => {
-                const timer = setTimeout(() => fail(new Error(`${events.length} of ${count} events came`)), 5000)
+                const timer = setTimeout(() => fail(new Error(`${events.length} of ${count} events came`)), 60_000)
                 check = () => {
                   if (events.length < count) return
                   clearTimeout(timer)

@@ -109,7 +109,7 @@ for (const version of VERSIONS.capi) {
         return requests.filter(isWrite).filter(({ user }) => user !== 'system:apiserver')
       }
       // Core's own last write to a binding may come late; a fight would never give us this pause.
-      await until('twenty seconds pass without a write', async () => (await writesIn(20)).length === 0, 600)
+      await until('twenty seconds pass without a write', async () => (await writesIn(20)).length === 0, 300)
       assert.deepEqual(describeRequests(await writesIn(60)), '')
       prove('settled cluster', version, 'writes of capt, core and actors in 60 s', '0')
     })

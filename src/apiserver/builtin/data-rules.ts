@@ -42,7 +42,7 @@ export function validateConfigMap(map: ApiObject, old: ApiObject | undefined): r
     if (Object.hasOwn(binary, key))
       faults.push(invalidFault(`data[${key}]`, key, 'duplicate of key present in binaryData'))
   }
-  if (size > MAX_DATA) faults.push(fault('', 'TooLong', `Too long: may not be more than ${MAX_DATA} bytes`))
+  if (size > MAX_DATA) faults.push(fault('[]', 'TooLong', `Too long: may not be more than ${MAX_DATA} bytes`))
   return old ? [...faults, ...frozenFaults(map, old, ['data', 'binaryData'])] : faults
 }
 

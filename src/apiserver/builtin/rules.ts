@@ -25,6 +25,7 @@ export const BUILTIN_RULES: Readonly<Record<string, Pick<Rules, 'prepare' | 'val
   '/Event': { validate: validateEvent },
   'events.k8s.io/Event': { validate: validateNewerEvent },
   '/Pod': { prepare: preparePod, validate: validatePod },
+  '/ReplicationController': { prepare: prepareReplicas },
   '/PersistentVolumeClaim': { prepare: (claim, old) => startPhase(claim, old, 'Pending') },
   '/PersistentVolume': { prepare: (volume, old) => startPhase(volume, old, 'Pending') },
   'apps/Deployment': { prepare: prepareDeployment, validate: validateSelector },

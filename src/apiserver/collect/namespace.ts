@@ -3,7 +3,6 @@
 import { conditionsOf } from '../kinds/crd.ts'
 import { NAMESPACES } from '../kinds/registry.ts'
 import { type ApiObject, cloneJson, listAt, recordAt } from '../object.ts'
-import { qualified } from '../status.ts'
 import type { Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
 import { removeStored, saveStored } from './stored.ts'
@@ -65,8 +64,7 @@ function judged(world: World, namespace: ApiObject, left: readonly Left[]): ApiO
 
 function contentText(left: readonly Left[]): string {
   const parts = left.map(
-    ({ collection, objects }) =>
-      `${qualified(collection.group, collection.resource)} has ${objects.length} resource instances`,
+    ({ collection, objects }) => `${collection.resource}.${collection.group} has ${objects.length} resource instances`,
   )
   return `Some resources are remaining: ${parts.sort().join(', ')}`
 }

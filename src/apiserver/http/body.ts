@@ -1,7 +1,7 @@
 // Reads a request body, bounded, and turns it into a value. JSON and YAML are read here; the wire format of Kubernetes'
 // own clients is handed to protobuf.ts.
 import type { IncomingMessage } from 'node:http'
-import { parseDocument } from 'yaml'
+import { isMap, isSeq, parseDocument } from 'yaml'
 import { messageOf } from '#lib'
 import { badRequest, StatusError } from '../status.ts'
 import { duplicateFields } from './duplicates.ts'
@@ -51,5 +51,18 @@ function parseYaml(text: string): Body {
   const document = parseDocument(text, { uniqueKeys: false, version: '1.1', merge: true })
   const [fault] = document.errors
   if (fault) throw badRequest(`error decoding the request body as YAML: ${fault.message}`)
-  return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: [] }
+  return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: doubledKeys(document.contents, '') }
+}
+
+/** Paths of keys that stand twice in one mapping. */
+function doubledKeys(node: unknown, path: string): string[] {
+  if (isSeq(node)) return node.items.flatMap((item, i) => doubledKeys(item, `${path}[${i}]`))
+  if (!isMap(node)) return []
+  const seen = new Set<string>()
+  return node.items.flatMap(({ key, value }) => {
+    const name = path === '' ? `${key}` : `${path}.${key}`
+    const isDoubled = seen.has(name)
+    seen.add(name)
+    return [...doubledKeys(value, name), ...(isDoubled ? [name] : [])]
+  })
 }

@@ -34,8 +34,7 @@ export async function dispatch(exchange: Exchange): Promise<Answer | undefined> 
     ({ group, version, plural }) => group === target.group && version === target.version && plural === target.resource,
   )
   if (!review) {
-    const isGroupServed = groupVersions(registry).get(target.group)?.includes(target.version)
-    if (isGroupServed) throw notServed()
+    if (groupVersions(registry).has(target.group)) throw notServed()
     return PAGE_NOT_FOUND
   }
   if (exchange.method !== 'POST') throw methodNotAllowed()
@@ -65,6 +64,7 @@ function describe(exchange: Exchange): Answer {
   }
   if ((root === 'api' && parts.length === 2) || (root === 'apis' && parts.length === 3)) {
     const list = root === 'api' ? apiResourceList(registry, '', first!) : apiResourceList(registry, first!, second!)
+    if (!list && groupVersions(registry).has(root === 'api' ? '' : first!)) throw notServed()
     return list ? ok(list) : PAGE_NOT_FOUND
   }
   if (root === 'openapi' && first === 'v3') {
@@ -90,6 +90,10 @@ function rootPaths({ realm }: Exchange): readonly string[] {
 export function versionInfo(): object {
   return {
     ...KUBERNETES_VERSION,
+    emulationMajor: '1',
+    emulationMinor: '33',
+    minCompatibilityMajor: '1',
+    minCompatibilityMinor: '32',
     gitCommit: '',
     gitTreeState: 'clean',
     buildDate: '1970-01-01T00:00:00Z',

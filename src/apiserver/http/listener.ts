@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { sha256 } from '#lib'
 import type { RealmState } from '../realm.ts'
-import { StatusError, unauthorized } from '../status.ts'
+import { notAcceptable, StatusError, unauthorized } from '../status.ts'
 import { sendAnswer } from './answer.ts'
 import { dispatch, toStatusError, versionInfo } from './dispatch.ts'
 import { negotiate } from './negotiate.ts'
@@ -43,7 +43,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
     if (!isAuthorized(request, realm.token)) throw unauthorized()
     if (!form) {
       const message = 'only the following media types are accepted: application/json, application/yaml'
-      throw new StatusError(406, 'NotAcceptable', message)
+      throw notAcceptable(message)
     }
     const exchange = { realm, method, parts, query: url.searchParams, form, request, response, warnings }
     const answer = await dispatch(exchange)
@@ -81,7 +81,8 @@ function decode(part: string): string {
 
 /** What may be asked without a token. */
 function probeAnswer(parts: readonly string[], isReady: boolean) {
-  const [first] = parts
+  const [first, part] = parts
+  if (parts.length > 2 || (part !== undefined && part !== 'ping')) return undefined
   if (first === 'livez' || first === 'healthz') return { code: 200, value: 'ok' }
   if (first === 'readyz') return isReady ? { code: 200, value: 'ok' } : { code: 503, value: 'not ready' }
   if (first === 'version' && parts.length === 1) return { code: 200, value: versionInfo() }

@@ -39,6 +39,7 @@ function toForm({ type, parameters }: Offer): Form | undefined {
     return v === 'v2' || v === 'v2beta1' ? { is: 'discovery', version: v } : undefined
   }
   if (g !== 'meta.k8s.io') return undefined
+  if (v !== 'v1' && v !== 'v1beta1') return undefined
   if (as === 'Table') return { is: 'table', version: v }
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
     return { is: 'metadata', list: as === 'PartialObjectMetadataList', version: v }

@@ -1,12 +1,22 @@
 // Requests about objects: which verb is meant, what it needs, and what the answer is.
 import type { Served } from '../kinds/registry.ts'
+import { canBeEmptied } from '../kinds/resource.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
 import type { ApiObject } from '../object.ts'
 import { toPartialMetadata, toTable } from '../present/table.ts'
 import { encodeToken, listPage, readPageRequest } from '../read/list.ts'
 import { select } from '../read/selection.ts'
-import { invalidOptions, methodNotAllowed, notFound, notServed, requiredFault, type Status } from '../status.ts'
+import {
+  forbiddenFault,
+  invalidOptions,
+  methodNotAllowed,
+  notAcceptable,
+  notFound,
+  notServed,
+  requiredFault,
+  type Status,
+} from '../status.ts'
 import { create } from '../write/create.ts'
 import { remove } from '../write/delete.ts'
 import { bindPod, evictPod } from '../write/pods.ts'
@@ -34,17 +44,19 @@ export async function handleResource(exchange: Exchange, target: Target, served:
       return isTrue(query.get('watch')) ? streamWatch(exchange, target, served) : listObjects(exchange, target, served)
     }
     if (method === 'POST') return createObject(exchange, target, served)
-    if (method === 'DELETE') return removeMany(exchange, target, served)
+    if (method === 'DELETE' && mayEmpty(target, served)) return removeMany(exchange, target, served)
     throw methodNotAllowed()
   }
-  if (method === 'GET') {
-    if (isTrue(query.get('watch'))) return streamWatch(exchange, target, served)
-    return getObject(exchange, target, served)
-  }
+  if (method === 'GET') return getObject(exchange, target, served)
   if (method === 'PUT') return replaceObject(exchange, target, served)
   if (method === 'PATCH') return patch(exchange, target, served)
   if (method === 'DELETE') return removeObject(exchange, target, served)
   throw methodNotAllowed()
+}
+
+/** Many objects go at once only within one namespace, and namespaces never do. */
+function mayEmpty({ namespace }: Target, { type }: Served): boolean {
+  return type.namespaced ? namespace !== undefined : canBeEmptied(type)
 }
 
 const isTrue = (text: string | null) => text === 'true' || text === '1'
@@ -62,7 +74,7 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
   if (subresource === 'scale' && served.version.scale) {
     const request = writeRequest(exchange, target, served)
     if (method === 'GET') return ok(readScale(request, name))
-    const { value } = await bodyOf(exchange)
+    const { value } = await bodyOf(exchange, served)
     if (method === 'PUT') return ok(writeScale(request, name, { replace: value }))
     if (method === 'PATCH')
       return ok(writeScale(request, name, { patch: value, mediaType: mediaTypeOf(exchange.request) }))
@@ -70,7 +82,7 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
   }
   if (method === 'POST' && served.type.subresources?.includes(`${subresource}`)) {
     const request = writeRequest(exchange, { ...target, subresource: undefined }, served)
-    const { value } = await bodyOf(exchange)
+    const { value } = await bodyOf(exchange, served)
     if (subresource === 'eviction') evictPod(request, name, value)
     if (subresource === 'binding') bindPod(request, name, value)
     return { code: 201, value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } }
@@ -82,20 +94,20 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
 }
 
 async function createObject(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
-  const body = await bodyOf(exchange)
+  const body = await bodyOf(exchange, served)
   const object = create(writeRequest(exchange, target, served, body.duplicates), body.value)
   return present(exchange, served, object, 201)
 }
 
 async function replaceObject(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
-  const body = await bodyOf(exchange)
+  const body = await bodyOf(exchange, served)
   const { object, created } = replace(writeRequest(exchange, target, served, body.duplicates), target.name!, body.value)
   return present(exchange, served, object, created ? 201 : 200)
 }
 
 async function patch(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
   const mediaType = mediaTypeOf(exchange.request)
-  const body = await bodyOf(exchange)
+  const body = await bodyOf(exchange, served)
   const request = writeRequest(exchange, target, served, body.duplicates)
   if (mediaType === 'application/apply-patch+yaml') {
     const manager = exchange.query.get('fieldManager')
@@ -144,6 +156,10 @@ async function removeMany(exchange: Exchange, target: Target, served: Served): P
 
 async function listObjects(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
   const { realm, query, form } = exchange
+  if (query.has('sendInitialEvents')) {
+    const why = 'sendInitialEvents is forbidden for list'
+    throw invalidOptions('ListOptions', forbiddenFault('sendInitialEvents', why))
+  }
   const selection = select(served, target.namespace, query)
   const page = listPage(realm, selection, readPageRequest(query, realm.store.version()))
   const metadata = {
@@ -162,6 +178,7 @@ async function listObjects(exchange: Exchange, target: Target, served: Served): 
     )
   }
   if (form.is === 'metadata') {
+    if (!form.list) throw notAcceptable('you requested PartialObjectMetadata, but the requested object is a list')
     const items = page.objects.map((object) => toPartialMetadata(object, form.version))
     return ok({ kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata, items })
   }

@@ -14,7 +14,6 @@ const TIMEOUT_MS = 30 * 60_000
 
 export function streamWatch(exchange: Exchange, target: Target, served: Served): undefined {
   const { realm, query, response, request } = exchange
-  if (target.name !== undefined) query.set('fieldSelector', `metadata.name=${target.name}`)
   const selection = select(served, target.namespace, query)
   const wanted = readWatchRequest(query, realm.store.version())
   const headers: OutgoingHttpHeaders = {

@@ -1,6 +1,6 @@
 // Reads what a request says about how it wants to be carried out: dry run, validation, field manager, delete options.
 import type { Served } from '../kinds/registry.ts'
-import { invalidOptions, unsupportedFault } from '../status.ts'
+import { invalidOptions, unsupportedFault, unsupportedMediaType } from '../status.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { type DeleteOptions, readDeleteOptions } from '../write/delete.ts'
 import { type Body, mediaTypeOf, parseBody, readBody } from './body.ts'
@@ -16,8 +16,16 @@ const OPTIONS_KIND: Readonly<Record<string, string>> = {
 const VALIDATIONS = ['', 'Ignore', 'Strict', 'Warn']
 const MAX_MANAGER = 128
 
-export async function bodyOf({ request }: Exchange): Promise<Body> {
-  return parseBody(await readBody(request), mediaTypeOf(request))
+const JSON_AND_YAML = ['application/json', 'application/yaml']
+const WITH_PROTOBUF = [...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']
+
+/** The body of a whole object; a patch has forms of its own, which are judged where it is applied. */
+export async function bodyOf({ request, method }: Exchange, { type }: Served): Promise<Body> {
+  const bytes = await readBody(request)
+  const mediaType = mediaTypeOf(request)
+  const accepted = type.custom ? JSON_AND_YAML : WITH_PROTOBUF
+  if (method !== 'PATCH' && !accepted.includes(mediaType)) throw unsupportedMediaType(accepted)
+  return parseBody(bytes, mediaType)
 }
 
 export function writeRequest(

@@ -66,7 +66,7 @@ function retireCrd(crd: ApiObject, clock: Clock): void {
     type: 'Terminating',
     status: 'True',
     reason: 'InstanceDeletionPending',
-    message: 'its objects are deleted first',
+    message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
   }
   crd['status'] = { ...status, conditions: conditionsOf(status, clock, [pending]) }
 }
@@ -188,6 +188,7 @@ function columnFaults(version: CrdVersion, path: string): readonly Fault[] {
     ...Object.entries(scale).map(([field, text]) => [`${path}.subresources.scale.${field}`, text] as const),
   ]
   return paths.flatMap(([field, text]) => {
+    if (text && !text.startsWith('.')) return [invalidFault(field, text, 'must be a simple json path starting with .')]
     try {
       parseJsonPath(text ?? '')
       return text ? [] : [requiredFault(field)]

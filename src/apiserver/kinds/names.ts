@@ -2,6 +2,7 @@
 import type { Fault } from '#api'
 import type { Metadata } from '../object.ts'
 import { fault, forbiddenFault, invalidFault, requiredFault } from '../status.ts'
+import type { ResourceType } from './resource.ts'
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
@@ -52,7 +53,11 @@ export function qualifiedProblems(key: string): readonly string[] {
 }
 
 /** Everything the server demands of metadata, for any kind. */
-export function metadataFaults(metadata: Metadata, namespaced: boolean, rule: NameRule): readonly Fault[] {
+export function metadataFaults(
+  metadata: Metadata,
+  { namespaced, custom, rules }: Pick<ResourceType, 'namespaced' | 'custom' | 'rules'>,
+): readonly Fault[] {
+  const rule = rules.name ?? 'subdomain'
   const faults: Fault[] = []
   if (metadata.generateName) {
     const stem = metadata.generateName.replace(/-$/, '')
@@ -78,7 +83,7 @@ export function metadataFaults(metadata: Metadata, namespaced: boolean, rule: Na
     ...labelFaults(metadata.labels),
     ...annotationFaults(metadata),
     ...ownerFaults(metadata),
-    ...finalizerFaults(metadata),
+    ...finalizerFaults(metadata, custom),
   ]
 }
 
@@ -106,18 +111,17 @@ function annotationFaults({ annotations = {} }: Metadata): readonly Fault[] {
 }
 
 function ownerFaults({ ownerReferences = [] }: Metadata): readonly Fault[] {
-  const faults = ownerReferences.flatMap((owner, i) => {
-    const path = `metadata.ownerReferences[${i}]`
-    return [
-      ...(['apiVersion', 'kind', 'name', 'uid'] as const)
-        .filter((field) => !owner[field])
-        .map((field) =>
-          field === 'apiVersion'
-            ? invalidFault(`${path}.${field}`, '', 'version must not be empty')
-            : requiredFault(`${path}.${field}`, `${field} must not be empty`),
+  const faults = ownerReferences.flatMap((owner) =>
+    (['apiVersion', 'kind', 'name', 'uid'] as const)
+      .filter((field) => !owner[field])
+      .map((field) =>
+        invalidFault(
+          `metadata.ownerReferences.${field}`,
+          '',
+          `${field === 'apiVersion' ? 'version' : field} must not be empty`,
         ),
-    ]
-  })
+      ),
+  )
   const controllers = ownerReferences.filter((owner) => owner.controller)
   if (controllers.length < 2) return faults
   const [first, second] = controllers
@@ -128,18 +132,29 @@ function ownerFaults({ ownerReferences = [] }: Metadata): readonly Fault[] {
   ]
 }
 
-function finalizerFaults({ finalizers = [] }: Metadata): readonly Fault[] {
-  const unnamed = finalizers.flatMap((name) =>
-    qualifiedProblems(name).map((text) => invalidFault('metadata.finalizers', name, text)),
-  )
+const STANDARD_FINALIZERS = ['kubernetes', 'orphan', 'foregroundDeletion']
+
+function finalizerFaults({ finalizers = [] }: Metadata, custom: boolean): readonly Fault[] {
+  const unnamed = finalizers.flatMap((name, i) => [
+    ...qualifiedProblems(name).map((text) => invalidFault('metadata.finalizers', name, text)),
+    ...(custom || name.includes('/') || STANDARD_FINALIZERS.includes(name)
+      ? []
+      : [
+          invalidFault(
+            `metadata.finalizers[${i}]`,
+            name,
+            'name is neither a standard finalizer name nor is it fully qualified',
+          ),
+        ]),
+  ])
   const both = finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')
   return both
     ? [
         ...unnamed,
-        invalidFault(
+        fault(
           'metadata.finalizers',
-          finalizers,
-          'finalizer orphan and finalizer foregroundDeletion cannot be both set',
+          'Invalid',
+          `Invalid value: []string{${finalizers.map((name) => JSON.stringify(name)).join(', ')}}: finalizer orphan and finalizer foregroundDeletion cannot be both set`,
         ),
       ]
     : unnamed

@@ -80,6 +80,10 @@ export interface ResourceType {
   toServed(object: ApiObject, version: string): ApiObject
 }
 
+/** Whether all objects of the kind may be deleted with one request. Of namespaces that would be everything there is. */
+export const canBeEmptied = ({ group, plural }: Pick<ResourceType, 'group' | 'plural'>): boolean =>
+  !(group === '' && plural === 'namespaces')
+
 export function apiVersionIn(type: Pick<ResourceType, 'group'>, version: string): string {
   return type.group === '' ? version : `${type.group}/${version}`
 }

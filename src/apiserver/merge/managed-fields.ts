@@ -36,7 +36,6 @@ const UNOWNED = new Set([
     'generation',
     'managedFields',
     'resourceVersion',
-    'generateName',
     'deletionTimestamp',
     'deletionGracePeriodSeconds',
   ].map((field) => joinPath('f:metadata', `f:${field}`)),

@@ -17,7 +17,7 @@ const MAX_OPERATIONS = 10_000
 export function patchObject(request: WriteRequest, name: string, patch: unknown, mediaType: string): ApiObject {
   const { type, version } = request
   if (![MERGE, JSON_PATCH, STRATEGIC].includes(mediaType) || (mediaType === STRATEGIC && type.custom)) {
-    throw unsupported(mediaType, type.custom)
+    throw unsupported(type.custom)
   }
   const old = readServed(request, name)
   if (!old) throw notFound(type, name)
@@ -87,8 +87,8 @@ function rejected(why: string): StatusError {
   })
 }
 
-function unsupported(mediaType: string, custom: boolean): StatusError {
+function unsupported(custom: boolean): StatusError {
   const supported = [JSON_PATCH, MERGE, ...(custom ? [] : [STRATEGIC]), 'application/apply-patch+yaml']
   const message = `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`
-  return new StatusError(415, 'UnsupportedMediaType', message, { causes: [{ message: `got ${mediaType}` }] })
+  return new StatusError(415, 'UnsupportedMediaType', message)
 }

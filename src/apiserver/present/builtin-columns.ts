@@ -50,12 +50,9 @@ const selector = column('Selector', (object) => selectorText(recordAt(object, 's
 
 const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
   '/Namespace': [column('Status', text('status', 'phase')), ageColumn],
-  '/Secret': [column('Type', text('type')), column('Data', count('data'), number), ageColumn],
-  '/ConfigMap': [
-    column('Data', (map) => Number(count('data')(map)) + Number(count('binaryData')(map)), number),
-    ageColumn,
-  ],
-  '/ServiceAccount': [column('Secrets', (account) => listAt(account, 'secrets').length, number), ageColumn],
+  '/Secret': [column('Type', text('type')), column('Data', count('data')), ageColumn],
+  '/ConfigMap': [column('Data', (map) => Number(count('data')(map)) + Number(count('binaryData')(map))), ageColumn],
+  '/ServiceAccount': [column('Secrets', (account) => listAt(account, 'secrets').length), ageColumn],
   '/Event': [
     column('Last Seen', (event, now) => eventAge(event, now)),
     column('Type', text('type')),
@@ -65,7 +62,7 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
     column('Source', eventSource, wide),
     column('Message', (event) => (textAt(event, 'message') || textAt(event, 'note')).trim()),
     column('First Seen', firstSeen, wide),
-    column('Count', (event) => eventCount(event), { ...number, ...wide }),
+    column('Count', (event) => eventCount(event), wide),
     { ...nameColumn, priority: 1 },
   ],
   '/Pod': [
@@ -108,8 +105,8 @@ const COLUMNS: Readonly<Record<string, readonly TableColumn[]>> = {
   'coordination.k8s.io/Lease': [column('Holder', text('spec', 'holderIdentity')), ageColumn],
   'apps/Deployment': [
     column('Ready', (object) => `${at('status', 'readyReplicas')(object)}/${at('spec', 'replicas')(object)}`),
-    column('Up-to-date', at('status', 'updatedReplicas'), number),
-    column('Available', at('status', 'availableReplicas'), number),
+    column('Up-to-date', at('status', 'updatedReplicas')),
+    column('Available', at('status', 'availableReplicas')),
     ageColumn,
     containers,
     images,

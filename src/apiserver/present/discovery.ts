@@ -2,10 +2,13 @@
 // aggregated ones that kubectl prefers.
 import { compareVersions } from '../kinds/custom.ts'
 import type { Registry } from '../kinds/registry.ts'
-import type { ResourceType, ServedVersion } from '../kinds/resource.ts'
+import { canBeEmptied, type ResourceType, type ServedVersion } from '../kinds/resource.ts'
 import { REVIEWS } from './reviews.ts'
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+const CUSTOM_VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
+const verbsOf = (type: ResourceType) =>
+  type.custom ? CUSTOM_VERBS : VERBS.filter((verb) => verb !== 'deletecollection' || canBeEmptied(type))
 const PART_VERBS = ['get', 'patch', 'update']
 
 interface Part {
@@ -73,7 +76,7 @@ export function apiResourceList(registry: Registry, group: string, version: stri
       singularName: type.singular,
       namespaced: type.namespaced,
       kind: type.kind,
-      verbs: VERBS,
+      verbs: verbsOf(type),
       ...(type.shortNames.length > 0 ? { shortNames: type.shortNames } : {}),
       ...(type.categories.length > 0 ? { categories: type.categories } : {}),
     },
@@ -92,7 +95,9 @@ export function apiResourceList(registry: Registry, group: string, version: stri
     verbs: ['create'],
   }))
   const groupVersion = group === '' ? version : `${group}/${version}`
-  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: [...resources, ...reviews] }
+  // The core document is older than the field.
+  const apiVersion = group === '' ? {} : { apiVersion: 'v1' }
+  return { kind: 'APIResourceList', ...apiVersion, groupVersion, resources: [...resources, ...reviews] }
 }
 
 function served(registry: Registry, group: string, version: string) {
@@ -120,19 +125,24 @@ export function aggregated(registry: Registry, part: 'core' | 'groups', form: 'v
 
 function aggregatedResources(registry: Registry, group: string, version: string): readonly object[] {
   const scope = (namespaced: boolean) => (namespaced ? 'Namespaced' : 'Cluster')
-  const kindOf = (kind: string, inGroup = group, inVersion = version) => ({ group: inGroup, version: inVersion, kind })
+  // An answer of the kind's own group and version is left unnamed, but for custom kinds.
+  const kindOf = (kind: string, custom = false, inGroup = custom ? group : '', inVersion = custom ? version : '') => ({
+    group: inGroup,
+    version: inVersion,
+    kind,
+  })
   const kinds = served(registry, group, version).map(({ type, found }) => {
     const parts = partsOf(type, found).map((part) => ({
       subresource: part.name,
-      responseKind: kindOf(part.kind, part.group, part.version),
+      responseKind: kindOf(part.kind, type.custom, part.group, part.version),
       verbs: part.verbs,
     }))
     return {
       resource: type.plural,
-      responseKind: kindOf(type.kind),
+      responseKind: kindOf(type.kind, type.custom),
       scope: scope(type.namespaced),
       singularResource: type.singular,
-      verbs: VERBS,
+      verbs: verbsOf(type),
       ...(type.shortNames.length > 0 ? { shortNames: type.shortNames } : {}),
       ...(type.categories.length > 0 ? { categories: type.categories } : {}),
       ...(parts.length > 0 ? { subresources: parts } : {}),

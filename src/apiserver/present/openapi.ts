@@ -150,6 +150,7 @@ function pathsOf(type: ResourceType, version: ServedVersion): Record<string, unk
     },
     [`${collection}/{name}`]: item,
     ...(version.status ? { [`${collection}/{name}/status`]: { get: item.get, put: item.put, patch: item.patch } } : {}),
+    ...(version.scale ? { [`${collection}/{name}/scale`]: { get: item.get, put: item.put, patch: item.patch } } : {}),
     ...(type.namespaced ? { [`${base}/${type.plural}`]: { get: operation('list', LIST_PARAMETERS, [], list) } } : {}),
   }
 }

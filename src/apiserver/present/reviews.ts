@@ -49,7 +49,11 @@ export const REVIEWS: readonly Review[] = [
       const token = recordAt(body, 'spec')['token']
       const authenticated = typeof token === 'string' && world.isToken(token)
       const { spec: _, ...rest } = asObject(body)
-      return { ...rest, spec: {}, status: authenticated ? { authenticated, user: ADMIN } : { user: {} } }
+      return {
+        ...rest,
+        spec: {},
+        status: authenticated ? { authenticated, user: ADMIN } : { user: {}, error: 'invalid bearer token' },
+      }
     },
   },
   {

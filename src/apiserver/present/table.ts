@@ -16,7 +16,7 @@ export function columnDefinitions(version: ServedVersion): readonly object[] {
 
 export function toRow(object: ApiObject, version: ServedVersion, include: IncludeObject, now: number): object {
   const cells = version.columns.map((column) => column.cell(object, now) ?? null)
-  if (include === 'None') return { cells }
+  if (include === 'None') return { cells, object: null }
   return { cells, object: include === 'Object' ? object : toPartialMetadata(object) }
 }
 

@@ -80,9 +80,9 @@ function comparePositions(a: Position, b: Position): number {
 
 /** Reads limit, continue, resourceVersion and resourceVersionMatch as kube-apiserver does. */
 export function readPageRequest(query: URLSearchParams, current: number): PageRequest {
-  const limit = Number(query.get('limit') ?? 0)
-  if (!Number.isInteger(limit) || limit < 0)
-    throw badRequest(`strconv.ParseInt: parsing "${query.get('limit')}": invalid syntax`)
+  const wanted = Number(query.get('limit') ?? 0)
+  if (!Number.isInteger(wanted)) throw badRequest(`strconv.ParseInt: parsing "${query.get('limit')}": invalid syntax`)
+  const limit = Math.max(0, wanted)
   const token = query.get('continue')
   const match = query.get('resourceVersionMatch') ?? ''
   const asked = query.get('resourceVersion') ?? ''

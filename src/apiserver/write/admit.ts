@@ -7,8 +7,9 @@ import { badRequest, invalid, invalidFault, type StatusError } from '../status.t
 import type { WriteRequest } from './context.ts'
 
 /** The body as an object of the requested kind and version. Missing apiVersion and kind are filled in. */
-export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
+export function checkIdentity(request: WriteRequest, sent: unknown): ApiObject {
   const { type, version } = request
+  const body = sent === null && !type.custom ? {} : sent
   if (!isPlainObject(body)) throw badRequest(`the body of the request was not a ${type.kind} object`)
   const expected = apiVersionIn(type, version.name)
   const { apiVersion, kind, metadata } = body
@@ -28,6 +29,7 @@ export function checkIdentity(request: WriteRequest, body: unknown): ApiObject {
   }
   const object = { ...body, apiVersion: expected, kind: type.kind, metadata: { ...(metadata as object) } } as ApiObject
   placeInNamespace(request, object.metadata)
+  delete (object.metadata as { selfLink?: string }).selfLink
   checkStringMaps(object, type.kind, version.name)
   dropEmpty(object.metadata)
   return object

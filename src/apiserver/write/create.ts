@@ -21,7 +21,7 @@ export function createAdmitted(request: WriteRequest, object: ApiObject): ApiObj
   const { metadata } = object
   if (metadata.resourceVersion) throw badRequest('resourceVersion should not be set on objects to be created')
   if (!metadata.name && metadata.generateName) metadata.name = generateName(metadata.generateName, world.suffix())
-  if (type.terminating) throw definitionEnds()
+  if (type.terminating) throw definitionEnds(type)
   checkNamespace(request, metadata.name ?? '')
 
   metadata.uid = randomUUID()
@@ -35,7 +35,7 @@ export function createAdmitted(request: WriteRequest, object: ApiObject): ApiObj
   type.rules.prepare?.(object, undefined)
 
   const faults = [...(type.rules.validate?.(object, undefined) ?? []), ...version.check.validate(object)]
-  const problems = [...metadataFaults(metadata, type.namespaced, type.rules.name ?? 'subdomain'), ...faults]
+  const problems = [...metadataFaults(metadata, type), ...faults]
   if (problems.length > 0) throw invalid(type, metadata.name ?? '', problems)
 
   if (store.read(type.collection, metadata.namespace ?? '', metadata.name)) {
@@ -48,9 +48,9 @@ export function createAdmitted(request: WriteRequest, object: ApiObject): ApiObj
   return object
 }
 
-function definitionEnds(): StatusError {
+function definitionEnds({ group, plural }: WriteRequest['type']): StatusError {
   const message = 'create not allowed while custom resource definition is terminating'
-  return new StatusError(405, 'MethodNotAllowed', message, {})
+  return new StatusError(405, 'MethodNotAllowed', message, { group, kind: plural })
 }
 
 /** Objects read better with their type first, whatever order the client wrote. */

@@ -2,7 +2,7 @@
 import { isPlainObject, toTimestamp } from '#lib'
 import { refreshed } from '../kinds/resource.ts'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
-import { conflict, invalidOptions, notFound, unsupportedFault } from '../status.ts'
+import { conflict, forbidden, invalidFault, invalidOptions, notFound, unsupportedFault } from '../status.ts'
 import type { WriteRequest } from './context.ts'
 import { isFree } from './update.ts'
 
@@ -19,6 +19,8 @@ export interface Deleted {
   readonly gone: boolean
 }
 
+/** Everything else counts on these being there. */
+const IMMORTAL = new Set(['default', 'kube-system', 'kube-public'])
 const POLICIES = ['Background', 'Foreground', 'Orphan'] as const
 
 export function readDeleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
@@ -31,6 +33,10 @@ export function readDeleteOptions(body: unknown, query: URLSearchParams): Delete
       'DeleteOptions',
       unsupportedFault('propagationPolicy', named, ['Foreground', 'Background', 'Orphan', 'nil']),
     )
+  }
+  if (named !== undefined && orphan !== undefined && orphan !== null) {
+    const why = 'orphanDependents and deletionPropagation cannot be both set'
+    throw invalidOptions('DeleteOptions', invalidFault('propagationPolicy', named, why))
   }
   const propagation =
     (named as DeleteOptions['propagation'] | undefined) ??
@@ -45,6 +51,9 @@ export function readDeleteOptions(body: unknown, query: URLSearchParams): Delete
 export function remove(request: WriteRequest, name: string, options: DeleteOptions): Deleted {
   const { type, version, world, namespace, dryRun } = request
   const { store } = world
+  if (type.group === '' && type.kind === 'Namespace' && IMMORTAL.has(name)) {
+    throw forbidden(type, name, 'this namespace may not be deleted')
+  }
   const stored = store.read(type.collection, type.namespaced ? namespace : '', name)
   if (!stored) throw notFound(type, name)
   checkPreconditions(request, stored, options)

@@ -22,7 +22,9 @@ export function bindPod(request: WriteRequest, name: string, binding: unknown): 
     throw conflict({ group: '', plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${taken}"`)
   const bound = cloneJson(pod)
   bound['spec'] = { ...recordAt(bound, 'spec'), nodeName: node }
-  const placed = update(request, pod, bound)
+  // Where a Pod runs is not part of what was wished for.
+  const type = { ...request.type, rules: { ...request.type.rules, generation: false } }
+  const placed = update({ ...request, type }, pod, bound)
   const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: toTimestamp(request.world.clock.now()) }
   const status = recordAt(placed, 'status')
   const others = (Array.isArray(status['conditions']) ? status['conditions'] : []).filter(

@@ -55,7 +55,7 @@ export function update(request: WriteRequest, old: ApiObject, next: ApiObject): 
     scoped.metadata.generation = (old.metadata.generation ?? 0) + 1
   }
   const faults = [
-    ...metadataFaults(scoped.metadata, type.namespaced, type.rules.name ?? 'subdomain'),
+    ...metadataFaults(scoped.metadata, type),
     ...metadataUpdateFaults(scoped.metadata, old.metadata),
     ...(request.subresource === undefined ? (type.rules.validate?.(scoped, old) ?? []) : []),
     ...version.check.validate(scoped, old),
