@@ -68,9 +68,9 @@ export class StateKeeper {
   async #saveAll(): Promise<void> {
     try {
       while (this.#newest && this.#newest.text !== this.#saved?.text) {
-        const { text } = this.#newest
+        const { text, info } = this.#newest
         await this.#options.save(text)
-        this.#remember(text)
+        this.#remember(text, info)
       }
     } catch (error) {
       this.#options.log.error('Saving the state failed', { error: messageOf(error) })
@@ -80,8 +80,7 @@ export class StateKeeper {
     }
   }
 
-  #remember(text: string): void {
-    const info = readState(text)
+  #remember(text: string, info = readState(text)): void {
     if (!info) return
     const savedAt = toTimestamp(this.#options.clock.now())
     this.#saved = {
