@@ -16,7 +16,7 @@ import { allows, readCredentials } from './runner/credentials.ts'
 import { terraformEnvironment } from './runner/environment.ts'
 import { folderOf } from './runner/folder.ts'
 import { publicOutputs } from './runner/outputs.ts'
-import { cliConfigFile, sharePackages } from './runner/providers.ts'
+import { cliConfigFile, hasPackages, packagesFolder, sharePackages } from './runner/providers.ts'
 import { RunLog } from './runner/run-log.ts'
 import { StateKeeper } from './runner/state-keeper.ts'
 import { Tail } from './runner/tail.ts'
@@ -242,6 +242,20 @@ describe('provider packages', () => {
     assert.deepEqual(sharePackages(module, shared), [], 'a second time nothing is left to do')
   })
 
+  it('that were cleared away, or whose link was never made, are missed: the init is done again', () => {
+    const [shared, module] = [folder('cleared'), folder('needy')]
+    const path = 'registry.terraform.io/hashicorp/null/3.2.0/linux_amd64'
+    const own = join(module, '.terraform/providers', path)
+    assert.ok(hasPackages(module), 'a module without providers misses none')
+    mkdirSync(own, { recursive: true })
+    sharePackages(module, shared)
+    assert.ok(hasPackages(module))
+    rmSync(join(packagesFolder(shared), path), { recursive: true })
+    assert.ok(!hasPackages(module), 'the link leads nowhere')
+    rmSync(own)
+    assert.ok(!hasPackages(module), 'there is not even a link')
+  })
+
   it("leave a person's own settings alone, and a mirror alone is asked when there is one", () => {
     const shared = folder('config')
     const own = join(shared, 'own.tfrc')
@@ -251,6 +265,8 @@ describe('provider packages', () => {
     assert.match(readFileSync(ours, 'utf8'), /filesystem_mirror[\s\S]*direct/)
     const air = cliConfigFile(shared, '/mirror', { HOME: shared })!
     assert.doesNotMatch(readFileSync(air, 'utf8'), /direct/)
+    const [first, second] = [...readFileSync(air, 'utf8').matchAll(/path = "(.*)"/g)].map((match) => match[1])
+    assert.deepEqual([first, second], [packagesFolder(shared), '/mirror'], 'what is unpacked already comes first')
   })
 })
 
