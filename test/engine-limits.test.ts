@@ -97,6 +97,20 @@ output "password" {
       assert.deepEqual(loose, [], 'credentials are not on the disk when the run is over')
     })
 
+    it('tells every provider whose it is, so that a sweep finds what no state knows', async () => {
+      const module = `
+resource "terraform_data" "x" {
+  provisioner "local-exec" {
+    interpreter = ["/usr/bin/env"]
+    command     = "SHOWN=1"
+  }
+}`
+      await make('tagged', module)
+      await world.until('tagged', isReady)
+      const { workspaceId } = (await readRecord(world.connection.objects, key('tagged')))!.record
+      assert.ok((await logOf('tagged')).includes(`TF_AWS_DEFAULT_TAGS_capt-workspace=${workspaceId}`))
+    })
+
     it('whose outputs do not fit into a Secret says so, and everything else is done', async () => {
       const module =
         'output "large" { value = join("", [for i in range(1024) : format("%01100d", i)]) }\noutput "small" { value = "here" }'

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { backoffSeconds, type FaultKind, needsPerson, type Stage, toFault } from './faults.ts'
 import { Progress, readMessage } from './messages.ts'
+import { killed, oomKills } from './runner/failure.ts'
 
 const errorOf = (summary: string, detail = '', address = '') => ({ summary, detail, address, at: '' })
 
@@ -155,6 +156,12 @@ describe('a Terraform error', () => {
     assert.equal(fault?.kind, 'credentials')
     assert.match(fault?.message ?? '', /and 1 more/)
     assert.ok(needsPerson('user') && needsPerson('credentials') && !needsPerson('network'))
+  })
+
+  it('that was never said, because Terraform was killed, is told from want of memory', () => {
+    assert.equal(killed('SIGKILL', 'fatal error: out of memory', oomKills()).code, 'CAPT_TF_OUT_OF_MEMORY')
+    assert.equal(killed('SIGKILL', '', oomKills() - 1).kind, 'memory', 'the kernel counted one more')
+    assert.equal(killed('SIGKILL', '', oomKills()).kind, 'lost')
   })
 
   it('is waited out longer each time, within bounds', () => {
