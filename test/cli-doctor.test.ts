@@ -92,7 +92,7 @@ describe('the doctor', () => {
       assert.equal(found?.weight, 'person')
       assert.equal(found?.what, 'aws_subnet.a was being created when run 1a2b3c4d was killed; it is not in the state')
       assert.equal(found?.since, at(6))
-      assert.match(found?.todo ?? '', /capt retry demo --clear-suspects$/)
+      assert.equal(found?.command, 'capt retry demo --clear-suspects')
     })
 
     it('says when a later run took the resource into the state', () => {
@@ -114,7 +114,7 @@ describe('the doctor', () => {
     it('knows that one of a dead process is taken by the next run', () => {
       const found = only({ exam: exam({ lock: lock({ liveness: 'dead' }) }) })
       assert.equal(found.weight, 'know')
-      assert.match(found.todo, /capt retry demo$/)
+      assert.equal(found.command, 'capt retry demo')
     })
 
     for (const [what, renewedAt, weight] of [
@@ -126,7 +126,7 @@ describe('the doctor', () => {
         const renewed = renewedAt === undefined ? {} : { renewedAt }
         const found = only({ exam: exam({ lock: lock({ liveness: 'unknown', ...renewed }) }) })
         assert.equal(found.weight, weight)
-        assert.equal(found.todo.includes('--holder-is-gone'), weight === 'person')
+        assert.equal(found.command, weight === 'person' ? 'capt retry demo --holder-is-gone' : undefined)
       })
 
     it('shows the command for one that a person holds, and leaves it to people', () => {
@@ -135,7 +135,8 @@ describe('the doctor', () => {
       })
       assert.equal(found.weight, 'person')
       assert.match(found.what, /ann@laptop/)
-      assert.match(found.todo, /nobody works there any more: kubectl patch …$/)
+      assert.match(found.todo, /nobody works there any more/)
+      assert.equal(found.command, 'kubectl patch …')
     })
   })
 
@@ -213,7 +214,8 @@ describe('the doctor', () => {
       assert.equal(found.word, 'stalled')
       assert.match(found.what, /eks:CreateCluster/)
       assert.ok(!found.what.includes('abc'))
-      assert.equal(found.todo, 'capt explain CAPT_TF_ACCESS_DENIED says more; when it is mended: capt retry demo')
+      assert.match(found.todo, /^capt explain CAPT_TF_ACCESS_DENIED says more/)
+      assert.equal(found.command, 'capt retry demo')
       const conflict = exam({ record: record({ run: run({ phase: 'Failed', fault: fault('CAPT_STATE_CONFLICT') }) }) })
       assert.equal(only({ apply, exam: conflict }).word, 'state')
     })
@@ -233,7 +235,7 @@ describe('the doctor', () => {
           ['left', 'person'],
         ],
       )
-      assert.equal(found[0]?.todo, 'capt describe addondelivery demo')
+      assert.equal(found[0]?.command, 'capt describe addondelivery demo')
       assert.deepEqual(examineObject({ ...delivery, status: {} } as never).findings, [])
     })
   })

@@ -81,7 +81,8 @@ function judgeSuspects({ apply, exam }: WorkspaceSeen): readonly Finding[] {
       word: 'suspect',
       weight: 'person',
       what: `${suspect.address} was being ${DONE[suspect.action] ?? suspect.action} when run ${shortId(suspect.run)} was killed; ${now}`,
-      todo: `look for it in the cloud: keep it by an import block in the template, or delete it; then: capt retry ${apply.metadata.name} --clear-suspects`,
+      todo: `look for it in the cloud: keep it by an import block in the template, or delete it; then:`,
+      command: `capt retry ${apply.metadata.name} --clear-suspects`,
       ...(at === undefined ? {} : { since: at }),
     }
   })
@@ -132,7 +133,8 @@ function judgeStall({ apply, exam }: WorkspaceSeen): readonly Finding[] {
       word: fault?.code.startsWith('CAPT_STATE_') ? 'state' : 'stalled',
       weight: 'person',
       what: redact(stalled.message),
-      todo: `${fault ? `capt explain ${fault.code} says more; ` : ''}when it is mended: capt retry ${apply.metadata.name}`,
+      todo: `${fault ? `capt explain ${fault.code} says more; ` : ''}when it is mended:`,
+      command: `capt retry ${apply.metadata.name}`,
       since: stalled.lastTransitionTime,
     },
   ]

@@ -13,7 +13,8 @@ export function judgeLock(name: string, { lock }: WorkspaceExam, nowMs: number):
         word: 'lock',
         weight: 'person',
         what: `held by a person, not by capt: ${lock.who}`,
-        todo: `wait for them, or ask them; only when nobody works there any more: ${lock.command}`,
+        todo: 'wait for them, or ask them; only when nobody works there any more:',
+        command: lock.command,
       },
     ]
   const { holder, liveness, renewedAt, runId } = lock
@@ -26,7 +27,8 @@ export function judgeLock(name: string, { lock }: WorkspaceExam, nowMs: number):
         word: 'lock',
         weight: 'know',
         what: `held by ${who}, which is gone`,
-        todo: `the next run takes it by itself: capt retry ${name}`,
+        todo: 'the next run takes it by itself:',
+        command: `capt retry ${name}`,
         ...since,
       },
     ]
@@ -38,7 +40,8 @@ export function judgeLock(name: string, { lock }: WorkspaceExam, nowMs: number):
       word: 'lock',
       weight: 'person',
       what: `held by ${who}, which is silent; from here nobody can tell whether it lives`,
-      todo: `when that machine is gone for good: capt retry ${name} --holder-is-gone`,
+      todo: 'when that machine is gone for good:',
+      command: `capt retry ${name} --holder-is-gone`,
       ...since,
     },
   ]

@@ -73,7 +73,8 @@ export function examineObject(object: AnyObject): Examined {
             word: 'stalled',
             weight: 'person',
             what: redact(stalled.message),
-            todo: `capt describe ${kind.toLowerCase()} ${metadata.name}`,
+            todo: 'see the whole of it:',
+            command: `capt describe ${kind.toLowerCase()} ${metadata.name}`,
             since: stalled.lastTransitionTime,
           },
         ]

@@ -12,6 +12,8 @@ export interface Finding {
   readonly what: string
   /** What to do next; empty when there is nothing. */
   readonly todo: string
+  /** The command for it, printed in one piece so that it can be copied. */
+  readonly command?: string
   /** RFC 3339. */
   readonly since?: string
 }
@@ -38,7 +40,11 @@ export function renderFindings(examined: readonly Examined[], options: RenderOpt
   return `${sections.join('')}${sections.length > 0 ? '\n' : ''}${summarizeFindings(all)}\n`
 }
 
-function renderFinding({ word, weight, what, todo, since }: Finding, width: number, options: RenderOptions): string {
+function renderFinding(
+  { word, weight, what, todo, command, since }: Finding,
+  width: number,
+  options: RenderOptions,
+): string {
   const age = since === undefined ? '' : formatDuration(options.now - Date.parse(since))
   const margin = INDENT + ' '.repeat(width)
   const room = Math.max(40, options.width - margin.length - 6)
@@ -48,10 +54,10 @@ function renderFinding({ word, weight, what, todo, since }: Finding, width: numb
   const lines = [head, ...more.map((line) => margin + line)]
   if (todo !== '')
     lines.push(...wrapWords(`→ ${todo}`, room).map((line, i) => `${margin}${i === 0 ? '' : INDENT}${line}`))
+  if (command !== undefined) lines.push(`${margin}${INDENT}${command}`)
   return `${lines.join('\n')}\n`
 }
 
-/** A command is never broken at a width: what is longer than a line stays in one piece. */
 function wrapWords(text: string, room: number): readonly string[] {
   const lines: string[] = ['']
   for (const word of text.replace(/\s+/g, ' ').trim().split(' ')) {
