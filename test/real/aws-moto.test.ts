@@ -6,8 +6,13 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { SecretKind } from '#api'
 import { type Aws, AwsError, connectAws, type Ec2 } from '#aws'
+import { WORKSPACE_TAG } from '#engine'
 import { systemClock } from '#lib'
+import { anApply, memoryCluster } from '#testing'
+import { openCloud } from '../../src/app-doctor.ts'
+import { untracked } from '../../src/cli/doctor-diagnose.ts'
 import { type Daemon, freePort, PATIENCE_SECONDS, startDaemon, until } from './lab.ts'
 import { prove } from './proofs.ts'
 
@@ -46,7 +51,8 @@ else
       endpointUrl = `http://127.0.0.1:${port}/`
       const isUp = async () => (await fetch(`${endpointUrl}moto-api/data.json`)).ok
       await until('moto answers', isUp, PATIENCE_SECONDS, daemon)
-      aws = connectAws({ clock: systemClock, endpointUrl })
+      // Its first answer about tags loads half of moto.
+      aws = connectAws({ clock: systemClock, endpointUrl, timeoutMs: 120_000 })
     })
     after(async () => {
       await daemon?.stop()
@@ -129,6 +135,31 @@ else
       assert.match(found[0]!.id, /^vol-/)
       assert.equal(found[0]!.goesWithMachine, false)
       assert.equal(found[0]!.tags['ebs.csi.aws.com/cluster'], 'true')
+    })
+
+    it('shows the doctor what a workspace made and no state knows', async () => {
+      const { objects } = memoryCluster()
+      const cloud = openCloud(objects, systemClock, { AWS_ENDPOINT_URL: endpointUrl })
+      await objects.create(SecretKind, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { namespace: 'default', name: 'keys' },
+        data: { AWS_ACCESS_KEY_ID: 'dGVzdGluZw==', AWS_SECRET_ACCESS_KEY: 'dGVzdGluZw==' },
+      } as never)
+      const tags = tagged('vpc', { [WORKSPACE_TAG]: 'w-1' })
+      await ask(endpointUrl, { Action: 'CreateVpc', CidrBlock: '10.2.0.0/16', ...tags })
+      const apply = anApply({ variables: { region: REGION }, credentialsRef: { name: 'keys' } })
+      const found = await cloud.findTagged(apply, 'w-1', [])
+      assert.deepEqual(found.regions, [REGION, 'us-east-1'])
+      assert.equal(found.tagged.length, 1)
+      assert.match(found.tagged[0]!.arn, /:vpc\/vpc-/)
+      const state = { is: 'none' } as const
+      assert.deepEqual(
+        untracked(found.tagged, { record: undefined, lock: { is: 'free' }, runner: undefined, state }),
+        found.tagged,
+      )
+      assert.deepEqual((await cloud.findTagged(apply, 'w-2', [])).tagged, [])
+      prove('moto', 'moto[server]', 'capt doctor: found by the tag of a workspace, in no state')
     })
 
     it('names the permission that an identity lacks', async () => {
