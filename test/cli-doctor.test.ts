@@ -40,7 +40,12 @@ const state = (over: Partial<WorkspaceExam['state'] & { is: 'whole' }> = {}): Wo
   lineage: 'line',
   addresses: ['aws_vpc.this'],
   identities: {
-    ids: new Set(['vpc-0aaa', 'arn:aws:eks:eu-west-1:1:cluster/demo', 'arn:aws:logs:eu-west-1:1:log-group:/eks:*']),
+    ids: new Set([
+      'vpc-0aaa',
+      'arn:aws:eks:eu-west-1:1:cluster/demo',
+      'arn:aws:ec2:eu-west-1:1:key-pair/key-0ccc',
+      'arn:aws:logs:eu-west-1:1:log-group:/eks:*',
+    ]),
     regions: ['eu-west-1'],
     providers: ['registry.terraform.io/hashicorp/aws'],
   },
@@ -246,6 +251,7 @@ describe('the doctor', () => {
         cloud: asked(
           'arn:aws:ec2:eu-west-1:1:vpc/vpc-0aaa',
           'arn:aws:eks:eu-west-1:1:cluster/demo',
+          'arn:aws:ec2:eu-west-1:1:key-pair/key-0ccc',
           'arn:aws:logs:eu-west-1:1:log-group:/eks',
           'arn:aws:ec2:eu-west-1:1:subnet/subnet-0bbb',
         ),
