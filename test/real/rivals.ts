@@ -32,7 +32,6 @@ export interface Rivals {
   readonly folder: string
   readonly both: readonly [Rival, Rival]
   leader(): Promise<Rival>
-  follower(): Promise<Rival>
   /** Resolves when this one holds the Lease and its controllers work. */
   leads(rival: Rival): Promise<void>
   /** A run that makes three things at once and a fourth after `letEnd`. */
@@ -115,10 +114,6 @@ export async function startRivals(): Promise<Rivals> {
       folder,
       both,
       leader,
-      async follower() {
-        const first = await leader()
-        return both.find((rival) => rival !== first)!
-      },
       leads: (rival) =>
         until(
           `${rival.user} leads`,
