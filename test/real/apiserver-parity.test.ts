@@ -39,6 +39,9 @@ describe('the embedded API answers as a real one', () => {
     const { cluster } = clusters[0]
     const caPem = Buffer.from(cluster['certificate-authority-data']!, 'base64').toString('utf8')
     real = { api: rawApi({ url: cluster['server']!, token: users[0].user.token, caPem }), memory: {} }
+    // What an earlier run left on this server may still be going.
+    for (const path of [`/api/v1/namespaces/${NAMESPACE}`, `${DEFINITIONS}/widgets.example.com`])
+      await until(`nothing is left at ${path}`, async () => (await real.api.call('DELETE', path)).code === 404)
     for (const { api } of [ours, real]) await api.call('POST', DEFINITIONS, widgetCrd())
     const isServed = async () => (await real.api.call('GET', '/apis/example.com/v1/widgets')).code === 200
     await until('the real server serves the definition it was given', isServed)
