@@ -63,6 +63,8 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
     name: 'cluster',
     kind: storedClusterKind,
     summary: false,
+    // A new kubeconfig is probed in this very turn: a cluster that is available is not called unreachable in between.
+    reportsAtRest: ({ probe }) => probe.is === 'unknown',
     wakes: [
       ...kinds.map((kind) => ({ kind, toKeys: ownersAndReferrers })),
       {

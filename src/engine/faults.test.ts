@@ -124,10 +124,10 @@ describe('a Terraform error', () => {
   })
 
   for (const [what, file, code, offset, detail, address, begins] of [
-    ['of JSON', '/w/vars/values.tfvars.json', '{"ä":1,"size":5}', 15, 'Below 3.', 'var.size', 'var.size: Invalid'],
-    ['of HCL', '/w/vars/00.tfvars', 'size = 5', 7, 'Below 3.', 'var.size', 'var.size: Invalid'],
-    ['without a snippet', '/w/vars/00.tfvars', '', 0, 'not for var.size', 'var.size', 'var.size: Invalid'],
-    ['that is no HCL', '/w/vars/01.tfvars', 'size =', 6, 'Expected an expression', 'var.size', 'var.size: Invalid'],
+    ['of JSON', '/w/vars/values.tfvars.json', '{"ä":1,"size":5}', 15, 'Below 3.', 'var.size', 'Invalid value: '],
+    ['of HCL', '/w/vars/00.tfvars', 'size = 5', 7, 'Below 3.', 'var.size', 'Invalid value: '],
+    ['without a snippet', '/w/vars/00.tfvars', '', 0, 'not for var.size', 'var.size', 'Invalid value: '],
+    ['that is no HCL', '/w/vars/01.tfvars', 'size =', 6, 'Expected an expression', 'var.size', 'Invalid value: '],
     ['that cannot be read at all', '/w/vars/01.tfvars', '}', 0, 'Odd', undefined, 'varFiles[1]:4: Invalid'],
   ] as const) {
     it(`about a variables file ${what} names the variable, never the path`, () => {

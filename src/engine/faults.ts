@@ -154,9 +154,10 @@ function classOf(error: Diagnostic, stage: Stage): Omit<Class, 'matches'> {
   return { kind: 'internal', code: 'CAPT_TF_FAILED', hint: 'capt logs shows the whole output' }
 }
 
-function sentence({ summary, detail, at }: Diagnostic): string {
+/** An address that is the place is shown beside the message already. */
+function sentence({ summary, detail, at, address }: Diagnostic): string {
   const said = detail.trim() === '' ? summary : `${summary}: ${detail.trim()}`
-  const where = at === '' ? '' : `${at}: `
+  const where = at === '' || at === address ? '' : `${at}: `
   return `${where}${said}`.replace(/\s*\n\s*/g, ' ')
 }
 

@@ -49,7 +49,7 @@ export interface Controller<T extends AnyObject, Seen, Action> {
    * True when nothing of the status is lost if a turn that acted leaves it to the turn that follows at once: one write
    * for a row of steps. Faults, and acting without progress, are reported all the same.
    */
-  readonly reportsAtRest?: boolean
+  reportsAtRest?(seen: Seen): boolean
   readonly wakes: readonly Wake[]
   /** Objects that answer false are left alone, status included (an externally managed one, for instance). */
   accepts?(object: AnyObject): boolean

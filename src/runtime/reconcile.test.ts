@@ -5,7 +5,7 @@ import { type Cache, type Events, KubeError, type Objects, type Patch, type Writ
 import { isPlainObject } from '#lib'
 import { collectingLog, handWoundClock } from '#testing'
 import type { AnyController, Controller, StatusReport, World } from './controller.ts'
-import { act, type Decision, done, doneFor, stalled, waiting } from './decision.ts'
+import { act, type Decision, done, doneFor, stalled, waiting, waitingAMoment } from './decision.ts'
 import { createTurn } from './reconcile.ts'
 
 interface Widget extends AnyObject {
@@ -83,6 +83,7 @@ interface Script {
   act?: (world: World) => Promise<void>
   observe?: () => Promise<unknown>
   summary?: string | false
+  reportsAtRest?: () => boolean
 }
 function aController(script: Script): AnyController {
   const controller: Controller<Widget, unknown, { do: string }> = {
@@ -90,6 +91,7 @@ function aController(script: Script): AnyController {
     kind: WidgetKind,
     wakes: [],
     ...(script.summary === undefined ? {} : { summary: script.summary }),
+    ...(script.reportsAtRest === undefined ? {} : { reportsAtRest: script.reportsAtRest }),
     observe: async (_world, object) => (script.observe ? script.observe() : { size: object.spec?.size }),
     decide: () => script.decision ?? done,
     act: async (world) => script.act?.(world),
@@ -126,6 +128,28 @@ describe('one turn', () => {
     await turn(KEY, 0)
     assert.equal(shelf.writes.length, 1)
     assert.deepEqual(shelf.events, [])
+  })
+
+  it('leaves the status of a row of steps to the turn that comes to rest, unless something of it would be lost', async () => {
+    const shelf = aShelf({ spec: { size: 1 } })
+    let isLost = false
+    const step: Script = {
+      decision: act({ do: 'something' }),
+      report: { fields: { step: 1 } },
+      act: async () => shelf.put({ spec: { size: 2 } }),
+      reportsAtRest: () => !isLost,
+    }
+    assert.equal((await createTurn(aController(step), shelf.world)(KEY, 0)).again, 'now')
+    assert.deepEqual(shelf.writes, [])
+    isLost = true
+    await createTurn(aController(step), shelf.world)(KEY, 0)
+    assert.equal(shelf.widget().status?.['step'], 1)
+  })
+
+  it('does not tell what is most likely over in a moment', async () => {
+    const shelf = aShelf({})
+    const end = await createTurn(aController({ decision: waitingAMoment('Soon', 'a moment', 5) }), shelf.world)(KEY, 0)
+    assert.deepEqual([end.again, shelf.writes], [{ afterMs: 5000 }, []])
   })
 
   it('shows why it waits, and keeps the time while only the words change', async () => {

@@ -48,7 +48,7 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const taken = await takeTurn(controller, { ...world, log }, object)
     if (taken.fault === undefined && taken.decision?.is === 'waiting' && taken.decision.untold)
       return toEnd(taken, log, guard, id)
-    if (controller.reportsAtRest && taken.fault === undefined && taken.decision?.is === 'act') {
+    if (taken.fault === undefined && taken.decision?.is === 'act' && controller.reportsAtRest?.(taken.seen)) {
       const end = toEnd(taken, log, guard, id)
       if (end.again === 'now') return end
       await report(controller, world, object, taken, false)

@@ -24,7 +24,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
   return {
     name: 'captcluster',
     kind: CAPTCluster,
-    reportsAtRest: true,
+    reportsAtRest: () => true,
     accepts: (object) => !isExternallyManaged(object),
     wakes: [
       {

@@ -85,7 +85,7 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
   return {
     name: 'captcontrolplane',
     kind: CAPTControlPlane,
-    reportsAtRest: true,
+    reportsAtRest: () => true,
     accepts: (object) => !isExternallyManaged(object),
     wakes: [
       {

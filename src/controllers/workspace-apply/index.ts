@@ -39,7 +39,8 @@ export function workspaceApplyController(
   return {
     name: 'workspacetemplateapply',
     kind: WorkspaceTemplateApply,
-    reportsAtRest: true,
+    // A run that failed is told before the next one takes its place.
+    reportsAtRest: ({ view }) => view.record?.run?.fault === undefined,
     wakes: [
       { kind: WorkspaceTemplate, toKeys: usersOf, ignores: isOnlyStatus },
       { kind: WorkspaceTemplateApply, toKeys: neighboursOf },

@@ -65,7 +65,7 @@ export interface ObserveOptions {
 }
 
 /** A change in a ConfigMap or Secret that a template reads reaches Terraform within this time. */
-const SOURCE_SECONDS = 300
+const SOURCE_SECONDS = 900
 
 export async function observeApply(
   { objects, cache, clock }: World,
