@@ -89,6 +89,18 @@ describe('the kubeconfig of Cluster API', () => {
     ])
   })
 
+  it('does not make an available cluster unavailable for a moment when it is replaced', async () => {
+    const reached: string[] = []
+    const world = await ready({}, { reach: async (kubeconfig) => void reached.push(kubeconfig) })
+    assert.equal(world.condition(ClusterKind, 'demo', 'Available')?.status, 'True')
+    const asked = await during(world, 30)
+    assert.ok(new Set(reached).size >= 3, 'each new one was tried')
+    assert.deepEqual(
+      asked.filter((line) => line.startsWith('patch Cluster ')),
+      [],
+    )
+  })
+
   it('needs no watch of Secrets: they are read by name, and nothing lists them', async () => {
     const world = await ready({}, { core: false })
     await claimByHand(world)

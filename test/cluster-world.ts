@@ -50,6 +50,8 @@ export interface ClusterWorldOptions {
   readonly clock?: HandWoundClock
   /** Without core's stand-in a test sets owner references and statuses by hand. */
   readonly core?: boolean
+  /** What core's stand-in finds behind a kubeconfig; without it nobody looks. */
+  readonly reach?: (kubeconfig: string) => Promise<string | undefined>
   readonly controllers?: Partial<Parameters<typeof captControlPlaneController>[0]>
   /** Outputs of a run, sensitive ones in `sensitive`. */
   readonly outputs?: (apply: WorkspaceTemplateApply) => { readonly plain: Outputs; readonly sensitive?: Outputs }
@@ -166,7 +168,7 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
   const controllers = [
     captClusterController({ clusterKind: ClusterKind }),
     planes,
-    ...(options.core === false ? [] : [clusterController()]),
+    ...(options.core === false ? [] : [clusterController(options.reach ? { reach: options.reach } : {})]),
   ] as unknown as readonly AnyController[]
   const running = runControllers({ controllers, objects, informers, events: emitter, clock, log, metrics })
   await running.synced()
