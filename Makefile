@@ -50,9 +50,10 @@ chaos: build ## the whole kill matrix: every victim at every moment (long)
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node --test "test/chaos/*.test.ts"
 
 .PHONY: bench
-bench: build ## the numbers: ratios to raw terraform, memory
+bench: build ## the numbers: ratios to raw terraform, memory, writes per cluster
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/engine.ts
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/memory/run.ts
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/addons.ts
 
 .PHONY: build-installer
 build-installer: $(STAMP) ## release assets of VERSION=X.Y.Z and a local clusterctl repository, in dist/
