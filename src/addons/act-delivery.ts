@@ -3,6 +3,7 @@ import { AddonDelivery, CLUSTER_NAME_LABEL, clusterKind, keyOf, MOVE_LABEL } fro
 import { isKubeError } from '#kube'
 import { toTimestamp } from '#lib'
 import { addFinalizer, removeFinalizer, type World, withOwner } from '#runtime'
+import { createProbe, removeProbe } from './act-probe.ts'
 import { actTeardown } from './act-teardown.ts'
 import { carrierKind } from './carriers.ts'
 import { clusterOwner, deliverPart, partOf, redeliverPart } from './deliver-part.ts'
@@ -39,6 +40,10 @@ export async function actDelivery(
       return await nudge(world, seen, action.stage, action.part, action.attempt)
     case 'retry-release':
       return await retryRelease(world, observer, seen, action)
+    case 'create-probe':
+      return await createProbe(world, observer, seen, action.stage)
+    case 'remove-probe':
+      return await removeProbe(observer, seen, action.stage)
     case 'teardown':
       return await actTeardown(world, observer, seen, action.action)
   }

@@ -5,6 +5,7 @@ import { act, type Decision, done, doneFor, hasFinalizer, stalled, waiting } fro
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { judgeStage } from './judge-stage.ts'
 import { DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
+import { openProbes } from './probe.ts'
 import { recheckSeconds } from './recheck.ts'
 import { judgeTeardown } from './teardown.ts'
 import type { StageJudgement } from './verdict.ts'
@@ -17,8 +18,8 @@ export function decideDelivery(seen: DeliverySeen): Decision<DeliveryAction> {
   const isHeld = hasFinalizer(delivery, DELIVERY_FINALIZER)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined
   if (isGoing && !isHeld) return doneFor(recheckSeconds(delivery.metadata.uid))
-  if (isGoing && (isDeletedForMove(delivery) || isReleased(delivery)))
-    return act<DeliveryAction>({ do: 'remove-finalizer' })
+  if (isGoing && isDeletedForMove(delivery)) return act<DeliveryAction>({ do: 'remove-finalizer' })
+  if (isGoing && isReleased(delivery)) return act<DeliveryAction>(...dropProbes(seen), { do: 'remove-finalizer' })
   if (seen.pause) return waiting('Paused', seen.pause)
   if (teardown) return decideTeardown(seen, isGoing)
   if (!isHeld) return act<DeliveryAction>({ do: 'add-finalizer' })
@@ -35,6 +36,12 @@ function decideTeardown(seen: DeliverySeen, isGoing: boolean): Decision<Delivery
 }
 
 const isReleased = ({ metadata }: AnyObject): boolean => RELEASE_ANNOTATION in (metadata.annotations ?? {})
+
+/** Nothing is uninstalled, but what was only there for a moment must not stay for ever. */
+function dropProbes({ delivery, workload }: DeliverySeen): readonly DeliveryAction[] {
+  if (workload.is !== 'open') return []
+  return openProbes(delivery).map((stage) => ({ do: 'remove-probe', stage }))
+}
 
 /** What keeps every stage from going on. */
 function stopOf(seen: DeliverySeen): Decision<DeliveryAction> | undefined {

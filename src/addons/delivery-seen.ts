@@ -3,6 +3,7 @@ import type { AddonDelivery, AddonPipeline, AddonStage, ClusterFacts, StageStatu
 import type { MatrixFault } from '#catalog'
 import type { Projected } from '#kube'
 import type { Finding } from './health-finding.ts'
+import type { ProbeSeen } from './observe-probe.ts'
 import type { Absence } from './presence.ts'
 import type { Part } from './render-part.ts'
 import type { Rendered } from './render-stage.ts'
@@ -51,6 +52,8 @@ export interface StageSeen {
   readonly existing: Existing
   readonly hasSets: boolean
   readonly before: StageStatus | undefined
+  /** The proof that machines come; undefined when there is nothing to look for. */
+  readonly probe?: ProbeSeen | undefined
 }
 
 export type WorkloadSight =
@@ -88,4 +91,5 @@ export type DeliveryAction =
   | { readonly do: 'redeliver'; readonly stage: string; readonly part: number; readonly why: string }
   | { readonly do: 'nudge'; readonly stage: string; readonly part: number; readonly attempt: number }
   | { readonly do: 'retry-release'; readonly namespace: string; readonly name: string; readonly attempt: number }
+  | { readonly do: 'create-probe' | 'remove-probe'; readonly stage: string }
   | { readonly do: 'teardown'; readonly action: TeardownAction }

@@ -5,6 +5,7 @@ import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { summarize } from './health.ts'
+import { recordProof } from './judge-probe.ts'
 import { recordRedeliveries } from './redelivery.ts'
 import { judgeTeardown } from './teardown.ts'
 import type { StageJudgement } from './verdict.ts'
@@ -74,6 +75,7 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
   const looked = seen.parts.some((part) => part.findings !== undefined)
   const health = state === 'Healthy' ? 'True' : looked ? 'False' : 'Unknown'
   const healthySince = before?.healthy?.status === health ? (before.healthy.since ?? now) : now
+  const verification = recordProof(seen, judged.verification)
   const redelivery = recordRedeliveries(seen.parts, before, judged.redelivered, nowMs)
   const speaks = decision.is === 'waiting' || decision.is === 'stalled'
   const error = state === 'Healthy' ? undefined : (failure ?? (judged.attempts > 0 ? before?.lastError : undefined))
@@ -103,6 +105,7 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
           },
         }
       : {}),
+    ...(verification ? { verification } : {}),
     ...(redelivery.length > 0 ? { redelivery } : {}),
     ...(judged.attempts > 0 ? { attempts: judged.attempts } : {}),
     ...(judged.lastAttemptAt ? { lastAttemptAt: judged.lastAttemptAt } : {}),
@@ -118,9 +121,11 @@ function isEarly({ seen, state }: StageJudgement): boolean {
   return seen.isEarly && state !== 'Healthy'
 }
 
-function evidenceOf({ seen }: StageJudgement): readonly string[] {
+function evidenceOf({ seen, verification }: StageJudgement): readonly string[] {
   const findings = seen.parts.flatMap((part) => part.findings ?? [])
-  return summarize(findings)
+  const proof = recordProof(seen, verification)
+  const isCurrent = seen.rendered?.is === 'ready' && proof?.contentHash === seen.rendered.hash
+  return [...summarize(findings), ...(isCurrent && proof.evidence ? [proof.evidence] : [])]
 }
 
 function durationsOf(

@@ -1,11 +1,12 @@
 // Decides the next step of one stage. Pure. Read top to bottom: needs, content, workload, what is already there, the
-// gate, then part by part deliver and look.
+// gate, then part by part deliver and look, and last the proof that machines come, where it is asked for.
 import type { StageStatus } from '#api'
 import { toTimestamp } from '#lib'
 import { done, stalled } from '#runtime'
 import type { DeliveryAction, DeliverySeen, StageSeen } from './delivery-seen.ts'
 import { judgeExisting, unreachable } from './judge-existing.ts'
 import { judgePart } from './judge-part.ts'
+import { judgeProbe } from './judge-probe.ts'
 import { pause, type StageJudgement, type Verdict } from './verdict.ts'
 
 /** `earlier` are the judgements of the stages before this one in order. */
@@ -63,6 +64,9 @@ function verdictOf(
     if (verdict && unready.length > 0) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
     if (verdict) return { startedAt, ...verdict }
   }
+  const proof = judgeProbe(seen, all, before)
+  if (proof && unready.length > 0) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
+  if (proof) return { startedAt, ...proof }
   return { state: 'Healthy', decision: done, startedAt, attempts: 0, lastAttemptAt: undefined }
 }
 

@@ -24,6 +24,7 @@ import { findFlux } from './existing-flux.ts'
 import { findHarm } from './harm.ts'
 import { FLUX_NAMESPACE, GATES_ANNOTATION, STAGE_LABEL } from './names.ts'
 import { moveChecks, observeParts } from './observe-parts.ts'
+import { observeProbe, type ProbeSeen } from './observe-probe.ts'
 import type { Workload } from './port.ts'
 import type { PresenceMemory } from './presence.ts'
 import type { Rendered } from './render-stage.ts'
@@ -108,6 +109,7 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
     let existing: Existing = stage.flux ? found.existing : { is: 'nothing' }
     let rendered: Rendered | undefined
     let parts: readonly PartSeen[] = []
+    let probe: ProbeSeen | undefined
     // What is leaving is rendered too: its carriers may already be gone, and its objects must be known by name.
     const isLeaving =
       !isWanted && (stageSets.length > 0 || before?.startedAt !== undefined || before?.state === 'Removing')
@@ -135,6 +137,7 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
         const isAdopted = existing.is === 'foreign'
         try {
           parts = await observeParts(context, placed, stage, stageSets, isAdopted, trouble === undefined)
+          if (context.workload) probe = await observeProbe(context.workload.objects, stage, rendered, parts, before)
         } catch (error) {
           trouble ??= toSight(error)
           parts = await observeParts(context, placed, stage, stageSets, isAdopted, false)
@@ -151,6 +154,7 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
       existing,
       hasSets: stageSets.length > 0,
       before,
+      probe,
     })
   }
   return { stages: seen, kubernetes, faults, trouble }

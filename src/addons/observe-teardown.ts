@@ -8,6 +8,7 @@ import type { DeliveryPorts } from './delivery-ports.ts'
 import type { StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { STAGE_LABEL } from './names.ts'
 import type { Workload } from './port.ts'
+import { openProbes } from './probe.ts'
 import { DEAD_CONTROLLER_MS, UNREACHABLE_LIMIT_MS } from './teardown.ts'
 import { planRemoval } from './teardown-plan.ts'
 import type { TeardownSeen } from './teardown-seen.ts'
@@ -53,6 +54,7 @@ export async function observeTeardown(context: TeardownContext): Promise<Teardow
   const steps = planRemoval(context.stages, context.going, {
     cause,
     nodesTimeoutMs: parseDuration(context.nodesTimeout),
+    probed: new Set(openProbes(delivery)),
   })
   const ended: TeardownStep[] = (before?.steps ?? []).filter((step) => step.state !== 'Running')
   if (ended.some((step) => step.name === 'workload')) return { ...base, ended, current: undefined }

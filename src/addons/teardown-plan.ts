@@ -9,6 +9,8 @@ export interface RemovalOptions {
   readonly cause: 'cluster' | 'wish'
   /** How long nodes may take. */
   readonly nodesTimeoutMs: number
+  /** Stages that may have a probe pod out, beside those that ask for one. */
+  readonly probed?: ReadonlySet<string>
 }
 
 /** A Service of type LoadBalancer may take minutes to let go of its addresses. */
@@ -35,7 +37,7 @@ export function planRemoval(
   return at < 0 ? steps : [...steps.slice(0, at), balancers, ...steps.slice(at)]
 }
 
-function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs }: RemovalOptions): readonly Step[] {
+function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs, probed }: RemovalOptions): readonly Step[] {
   const timeoutMs = parseDuration(stage.uninstall.timeout)
   const step = (type: StepType, more: Partial<Step> = {}): Step => ({
     name: `${stage.name}/${type}`,
@@ -50,11 +52,12 @@ function stepsOf(stage: AddonStage, { cause, nodesTimeoutMs }: RemovalOptions): 
     step('node-claims', { ...pool, timeoutMs: nodesTimeoutMs }),
     step('node-classes', pool),
   ]
+  const probe = stage.nodePool?.verify || probed?.has(stage.name) ? [step('probe')] : []
   // What is to be kept is only let go of: the sets and the gate go, the workload cluster is not touched.
   const isKept = stage.uninstall.policy === 'Keep'
-  if (isKept) return cause === 'cluster' ? [] : [step('sets'), step('gate')]
+  if (isKept) return cause === 'cluster' ? probe : [step('sets'), ...probe, step('gate')]
   const work = stage.nodePool
-    ? nodes
+    ? [...probe, ...nodes]
     : stage.karpenter
       ? [...nodes, step('release', { namespace: stage.karpenter.namespace }), step('definitions')]
       : [step('objects')]

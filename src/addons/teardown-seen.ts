@@ -4,6 +4,8 @@ import type { Key, KindRef, TeardownStep } from '#api'
 export type StepType =
   /** ClusterResourceSets in the management cluster, so that nothing is delivered again. */
   | 'sets'
+  /** The pod that proves that machines come: it would ask for another one. */
+  | 'probe'
   | 'node-pools'
   | 'node-claims'
   | 'load-balancers'

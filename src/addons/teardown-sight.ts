@@ -7,6 +7,7 @@ import {
   DeploymentKind,
   type Key,
   type KindRef,
+  PodKind,
   ServiceKind,
   type UnknownObject,
 } from '#api'
@@ -18,6 +19,7 @@ import { parseKindRef } from './kind-ref.ts'
 import { type Manifest, parseManifests } from './manifests.ts'
 import { FLUX_NAMESPACE, GATES_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from './names.ts'
 import type { TeardownContext } from './observe-teardown.ts'
+import { probeKey } from './probe.ts'
 import type { Step, StepSight, Thing } from './teardown-seen.ts'
 import { parseGates } from './wish.ts'
 
@@ -68,6 +70,10 @@ export async function lookAtStep(context: TeardownContext, step: Step, objects: 
   })
   const namespace = context.stages.find((stage) => stage.karpenter)?.karpenter?.namespace ?? 'kube-system'
   switch (step.type) {
+    case 'probe': {
+      const pod = await objects.get(PodKind, probeKey(step.stage))
+      return sight(pod?.metadata.labels?.[MANAGED_LABEL] === 'true' ? [toThing(PodKind, pod)] : [])
+    }
     case 'node-pools':
       return sight(
         await things(

@@ -18,6 +18,8 @@ export interface StageJudgement {
   readonly adopted?: string
   /** Set whose objects were missing and are brought again in this turn. */
   readonly redelivered?: string
+  /** What is now known about the proof that machines come. */
+  readonly verification?: StageStatus['verification']
 }
 
 export const MAX_BACKOFF_MS = 600_000

@@ -15,12 +15,14 @@ export type Fault =
   | { readonly is: 'crash' }
   /** The CRD never arrives. */
   | { readonly is: 'missing' }
+  /** The cloud gives no machine to this pool. */
+  | { readonly is: 'dry' }
 
 const NONE: Fault = { is: 'none' }
 
-/** `pull`, `crash`, `missing` or `slow=5s`. Anything else is no fault. */
+/** `pull`, `crash`, `missing`, `dry` or `slow=5s`. Anything else is no fault. */
 export function parseFault(text: string | undefined): Fault {
-  if (text === 'pull' || text === 'crash' || text === 'missing') return { is: text }
+  if (text === 'pull' || text === 'crash' || text === 'missing' || text === 'dry') return { is: text }
   const slow = /^slow=(.+)$/.exec(text ?? '')
   if (!slow) return NONE
   try {

@@ -21,7 +21,11 @@ export interface NodePool extends AnyObject {
   readonly status?: { readonly conditions?: unknown }
 }
 export interface NodeClaim extends AnyObject {
-  readonly spec?: { readonly requirements?: readonly Requirement[]; readonly nodeClassRef?: { readonly name: string } }
+  readonly spec?: {
+    readonly requirements?: readonly Requirement[]
+    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
+    readonly nodeClassRef?: { readonly name: string }
+  }
   readonly status?: { readonly conditions?: unknown; readonly nodeName?: string; readonly providerID?: string }
 }
 

@@ -118,7 +118,7 @@ async function registerNode(
       },
       ownerReferences: [ownerReference(claim, { blockOwnerDeletion: true })],
     },
-    spec: { providerID: `aws:///${zone}/${id}` },
+    spec: { providerID: `aws:///${zone}/${id}`, taints: claim.spec?.taints ?? [] },
   }
   try {
     await create(NodeKind, node)

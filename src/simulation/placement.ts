@@ -67,8 +67,7 @@ function refusal(pod: Pod, node: Node, pods: readonly Pod[]): string | undefined
   if (!Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => labels[key] === value))
     return "node(s) didn't match Pod's node affinity/selector"
   if (!matchesAffinity(pod, labels)) return "node(s) didn't match Pod's node affinity/selector"
-  if (!(node.spec?.taints ?? []).every((taint) => taint.effect === 'PreferNoSchedule' || tolerates(pod, taint)))
-    return 'node(s) had untolerated taint(s)'
+  if (!(node.spec?.taints ?? []).every((taint) => bears(pod, taint))) return 'node(s) had untolerated taint(s)'
   const here = pods.filter((other) => other.spec?.nodeName === node.metadata.name && !other.metadata.deletionTimestamp)
   if (isAvoided(pod, here)) return "node(s) didn't match pod anti-affinity rules"
   const used = here.reduce((sum, other) => sum + cpuOf(other), 0)
@@ -97,10 +96,12 @@ function matches({ key, operator, values = [] }: Expression, labels: Readonly<Re
   return value !== undefined && values.includes(value)
 }
 
-function tolerates(
+/** The taint does not keep the pod away. */
+export function bears(
   { spec }: Pod,
   taint: { readonly key: string; readonly value?: string; readonly effect: string },
 ): boolean {
+  if (taint.effect === 'PreferNoSchedule') return true
   return (spec?.tolerations ?? []).some(
     ({ key, operator = 'Equal', value, effect }) =>
       (effect === undefined || effect === '' || effect === taint.effect) &&

@@ -1,12 +1,13 @@
 // Plays the part of Karpenter that answers pods which no node takes: it claims a new machine from a ready pool.
-import { type AnyObject, DeploymentKind, findCondition, keyOf, PodKind } from '#api'
+import { type AnyObject, ConfigMapKind, DeploymentKind, findCondition, keyOf, PodKind } from '#api'
 import { type Cache, isKubeError, type Projected } from '#kube'
 import { shortHash } from '#lib'
 import { act, type Controller, isTrue, ownerReference, waiting } from '#runtime'
+import { faultOf, isFaultMap } from './faults.ts'
 import { isRunning } from './flux-sources.ts'
 import { CLAIM_FINALIZER, type NodeClaim, type NodePool, POOL_LABEL } from './karpenter-objects.ts'
 import { NodeClaimKind, NodePoolKind, simulated } from './names.ts'
-import { cpuOf, type Pod } from './placement.ts'
+import { bears, cpuOf, type Pod } from './placement.ts'
 
 interface PendingSeen {
   readonly pod: Projected<Pod>
@@ -27,12 +28,14 @@ export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 
     wakes: [
       { kind: NodePoolKind, toKeys: (_pool, cache) => pending(cache) },
       { kind: NodeClaimKind, toKeys: (_claim, cache) => pending(cache) },
+      { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? pending(cache) : []) },
       { kind: DeploymentKind, toKeys: (object, cache) => (object.metadata.name === 'karpenter' ? pending(cache) : []) },
     ],
     async observe({ cache }, pod) {
       const pools = cache
         .list<NodePool>(NodePoolKind)
         .filter((pool) => isTrue(pool, 'Ready') && !pool.metadata.deletionTimestamp)
+        .filter((pool) => faultOf(cache, pool).is !== 'dry' && takes(pool, pod))
       const claims = cache.list<NodeClaim>(NodeClaimKind)
       const isGuarded = JSON.stringify(pod.spec?.affinity ?? {}).includes(POOL_LABEL)
       return {
@@ -74,6 +77,13 @@ export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 
     },
     status: () => ({}),
   }
+}
+
+/** A pod that names its pool gets a machine from that one or none, and only if it bears the taints. */
+function takes({ metadata, spec }: NodePool, pod: Pod): boolean {
+  const named = pod.spec?.nodeSelector?.[POOL_LABEL]
+  const taints = spec?.template?.spec?.taints ?? []
+  return (named === undefined || named === metadata.name) && taints.every((taint) => bears(pod, taint))
 }
 
 function isUnschedulable(pod: Pod): boolean {

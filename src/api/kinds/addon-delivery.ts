@@ -66,6 +66,19 @@ const stageStatus = s.object(
       },
       { required: ['label', 'open'], about: 'The label that lets the set reach the Cluster.' },
     ),
+    verification: s.object(
+      {
+        contentHash: s.string({ about: 'Content of the stage that it speaks of.' }),
+        startedAt: s.time({ about: 'When this attempt began.' }),
+        evidence: s.string({ about: 'Where the probe pod ran.' }),
+        failure: s.string({ about: 'Why this attempt failed.' }),
+        endedAt: s.time({ about: 'When the probe pod had run and was gone again.' }),
+      },
+      {
+        required: ['contentHash', 'startedAt'],
+        about: 'The proof that machines come, where nodePool.verify asks for it.',
+      },
+    ),
     redelivery: s.list(redelivery, {
       about: 'Sets whose objects went missing in the workload cluster, and what capt did about it.',
       listType: 'map',

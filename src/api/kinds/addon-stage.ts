@@ -123,6 +123,21 @@ const nodePool = s.object(
     cpuLimit: s.intOrString({ about: 'Most CPUs that the pool may have, 1000 when left out.' }),
     nodePool: s.freeObject({ about: 'Merged over the spec of the NodePool.' }),
     nodeClass: s.freeObject({ about: 'Merged over the spec of the EC2NodeClass.' }),
+    verify: s.object(
+      {
+        image: s.string({
+          default: 'public.ecr.aws/eks-distro/kubernetes/pause:3.10',
+          about: 'Image of the probe pod, with a tag or a digest. It must run for a moment without any rights.',
+          pattern: '^[^\\s]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})$',
+          maxLength: 512,
+        }),
+        timeout: s.string({ ...duration, default: '10m', about: 'How long a machine may take to come and run it.' }),
+      },
+      {
+        about:
+          'Prove that machines come: a probe pod must run on a node of the pool before the stage counts as healthy, once for each content of the stage. Off when left out.',
+      },
+    ),
   },
   { about: 'Deliver one NodePool and its EC2NodeClass.' },
 )
