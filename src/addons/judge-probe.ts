@@ -89,10 +89,11 @@ const broken = (verification: Verification): Verdict => ({
 })
 
 function faultOf(message: string): NonNullable<Verdict['failure']> {
-  const isAboutMachines = /PodScheduled|no scheduler|not there/.test(message)
-  const hint = isAboutMachines
+  const hint = /PodScheduled|no scheduler|not there/.test(message)
     ? 'Karpenter made no machine that fits: read its log and kubectl describe nodeclaims; role, subnets, quota, zones and limits of the pool are the usual causes'
-    : healthHint(message)
+    : /failed on node/.test(message)
+      ? 'A machine came, but the pod did not run there: look at nodePool.verify.image and at what the node refuses'
+      : healthHint(message)
   return { code: 'CAPT_NODES_NOT_PROVEN', message, hint }
 }
 
