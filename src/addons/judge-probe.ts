@@ -91,7 +91,7 @@ const broken = (verification: Verification): Verdict => ({
 function faultOf(message: string): NonNullable<Verdict['failure']> {
   const hint = /PodScheduled|no scheduler|not there/.test(message)
     ? 'Karpenter made no machine that fits: read its log and kubectl describe nodeclaims; role, subnets, quota, zones and limits of the pool are the usual causes'
-    : /failed on node/.test(message)
+    : /probe pod failed/.test(message)
       ? 'A machine came, but the pod did not run there: look at nodePool.verify.image and at what the node refuses'
       : healthHint(message)
   return { code: 'CAPT_NODES_NOT_PROVEN', message, hint }

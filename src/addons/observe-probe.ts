@@ -86,7 +86,8 @@ async function sightOf(objects: Objects, pod: Pod): Promise<ProbePod['sight']> {
     const { terminated } = state ?? {}
     const why = reason ?? terminated?.reason ?? 'Failed'
     const more = message ?? (terminated?.exitCode === undefined ? '' : `exit code ${terminated.exitCode}`)
-    return { is: 'failed', message: `the probe pod failed on node ${nodeName}: ${join(why, more)}` }
+    const where = nodeName === undefined ? '' : ` on node ${nodeName}`
+    return { is: 'failed', message: `the probe pod failed${where}: ${join(why, more)}` }
   }
   const scheduled = findCondition(pod.status?.conditions, 'PodScheduled')
   if (nodeName === undefined)
