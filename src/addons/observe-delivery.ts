@@ -116,7 +116,7 @@ export async function observeDelivery(
         }))
       : []
     const { terminateInstances = false, timeout = '15m' } = pipeline?.spec.teardown ?? {}
-    const teardown = await observeTeardown({
+    const context = {
       world,
       ports,
       delivery,
@@ -126,30 +126,14 @@ export async function observeDelivery(
       going,
       seen: seen.stages,
       cause,
-      workload,
-      sight: seen.workload,
       terminate: terminateInstances,
       nodesTimeout: timeout,
       nowMs,
-    }).catch((error: unknown) => {
+    } as const
+    const teardown = await observeTeardown({ ...context, workload, sight: seen.workload }).catch((error: unknown) => {
       // The API died under our eyes: look at it as silent.
       if (!isKubeError(error)) throw error
-      return observeTeardown({
-        world,
-        ports,
-        delivery,
-        cluster: clusterKey,
-        sets,
-        stages: ordered,
-        going,
-        seen: seen.stages,
-        cause,
-        workload: undefined,
-        sight: toSight(error),
-        terminate: terminateInstances,
-        nodesTimeout: timeout,
-        nowMs,
-      })
+      return observeTeardown({ ...context, workload: undefined, sight: toSight(error) })
     })
     seen = { ...seen, teardown }
   }
