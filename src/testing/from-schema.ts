@@ -133,9 +133,13 @@ function object(schema: JsonSchema): fc.Arbitrary<Json> {
   const resource: Record<string, Json> = schema['x-kubernetes-embedded-resource']
     ? { apiVersion: 'v1', kind: 'ConfigMap' }
     : {}
+  const unknown = key.filter((name) => !Object.hasOwn(fields, name))
   return fc
     .tuple(
-      fc.dictionary(key, fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, { maxKeys: 2, noNullPrototype: true }),
+      fc.dictionary(unknown, fc.jsonValue({ maxDepth: 1 }) as fc.Arbitrary<Json>, {
+        maxKeys: 2,
+        noNullPrototype: true,
+      }),
       known,
     )
     .map(([extra, own]): Json => ({ ...extra, ...resource, ...own }))

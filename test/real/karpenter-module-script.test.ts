@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { until } from './lab.ts'
 
 const SCRIPT = join(import.meta.dirname, '../../modules/karpenter/scripts/cluster.sh')
 const ROLE = 'arn:aws:iam::111122223333:role/KarpenterNodeRole-demo'
@@ -35,6 +36,16 @@ function kubectl(args: readonly string[], input?: string): string {
 }
 const mapRoles = () => kubectl(['-n', 'kube-system', 'get', 'configmap', 'aws-auth', '-o', 'jsonpath={.data.mapRoles}'])
 const run = (verb: string) => spawnSync('sh', [SCRIPT, verb], { env: environment, encoding: 'utf8', timeout: 60_000 })
+
+/** A definition is established a moment before its objects can be asked for. */
+const untilServed = (resource: string): Promise<void> =>
+  until(`${resource} is served`, () => {
+    try {
+      return kubectl(['get', resource, '-o', 'name']) === ''
+    } catch {
+      return false
+    }
+  })
 
 function clean(): void {
   kubectl(['-n', 'kube-system', 'delete', 'configmap/aws-auth', `serviceaccount/${ACCOUNT}`, '--ignore-not-found'])
@@ -89,10 +100,11 @@ describe('the module script on a real API server', () => {
     )
   })
 
-  it('holds a destroy back only while NodePools exist', () => {
+  it('holds a destroy back only while NodePools exist', async () => {
     assert.equal(run('gate').status, 0)
     kubectl(['create', '-f', '-'], JSON.stringify(CRD))
     kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd/nodepools.karpenter.sh'])
+    await untilServed('nodepools.karpenter.sh')
     assert.equal(run('gate').status, 0)
     kubectl(
       ['create', '-f', '-'],
