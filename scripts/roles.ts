@@ -51,6 +51,7 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
     need(INFRA, 'workspacetemplateapplies', ['create', 'delete'], 'one per VPC'),
     watches(CONTROL_PLANE, 'captcontrolplanes', 'the VPC goes after the control plane'),
     CLUSTERS,
+    need('cluster.x-k8s.io', 'clusters', ['get'], 'a run begins nothing under a pause'),
     need(
       '',
       'secrets',
