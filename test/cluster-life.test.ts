@@ -218,6 +218,14 @@ describe('what the runs are told', () => {
       assert.equal(status?.version, version.includes('1.34.2') ? 'v1.34.2' : 'v1.34.0')
     })
 
+  it('tells Terraform tags as a map, not as text (B5)', async () => {
+    const world = await ready()
+    await world.edit(CAPTControlPlane, 'demo', { spec: { additionalTags: { Team: 'a', 'cost-centre': '7' } } })
+    await world.settle()
+    const { spec } = world.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, 'demo-eks-controlplane-apply')!
+    assert.deepEqual(spec.values?.['tags'], { Team: 'a', 'cost-centre': '7' })
+  })
+
   it('keeps what a person added to the request by hand', async () => {
     const world = await ready()
     await world.edit(WorkspaceTemplateApply, 'demo-vpc', { spec: { retainWorkspaceOnDelete: true, suspend: true } })

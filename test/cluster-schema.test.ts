@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
+  ALL_KINDS,
   CAPTCluster,
   CAPTClusterTemplate,
   CAPTControlPlane,
@@ -177,5 +178,14 @@ describe('the templates of a ClusterClass', () => {
       /at most one/,
     )
     assert.match(faultsOf(CAPTControlPlaneTemplate, { template: { spec: { ...PLANE } } }), /version/)
+  })
+})
+
+describe('machines and machine deployments (B5)', () => {
+  it('are not served before something keeps them true', () => {
+    assert.deepEqual(
+      ALL_KINDS.filter(({ kind }) => /machine/i.test(kind)).map(({ kind }) => kind),
+      [],
+    )
   })
 })
