@@ -48,12 +48,9 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const taken = await takeTurn(controller, { ...world, log }, object)
     if (taken.fault === undefined && taken.decision?.is === 'waiting' && taken.decision.untold)
       return toEnd(taken, log, guard, id)
-    if (taken.fault === undefined && taken.decision?.is === 'act' && controller.reportsAtRest?.(taken.seen)) {
-      const end = toEnd(taken, log, guard, id)
-      if (end.again === 'now') return end
-      await report(controller, world, object, taken, false)
-      return end
-    }
+    const isLeft = taken.fault === undefined && taken.decision?.is === 'act' && controller.reportsAtRest?.(taken.seen)
+    const early = isLeft ? toEnd(taken, log, guard, id) : undefined
+    if (early?.again === 'now') return early
     const hidden = isPassing(taken.fault) && failures < PATIENCE
     const written = await report(controller, world, object, taken, hidden)
 
@@ -67,7 +64,7 @@ export function createTurn(controller: AnyController, world: World, options: Tur
       log.error('Turn failed', { error: redact(messageOf(fault)), ...whereFrom(fault) })
       return { again: 'backoff', result: 'error' }
     }
-    return toEnd(taken, log, guard, id)
+    return early ?? toEnd(taken, log, guard, id)
   }
 }
 

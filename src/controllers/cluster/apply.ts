@@ -49,7 +49,8 @@ export type ApplyState =
   | { readonly is: 'absent' }
   | {
       readonly is: 'progressing'
-      readonly message: string /** When it was made, as long as it has not reported. */
+      readonly message: string
+      /** When it was made, as long as it has not reported. */
       readonly silentSince?: string
     }
   | { readonly is: 'failed'; readonly message: string; readonly hint: string; readonly timedOut: boolean }
