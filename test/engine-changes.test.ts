@@ -5,8 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { ConfigMapKind, conditionOf, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
-import { anApply, aTemplate } from '#testing'
+import { ConfigMapKind, conditionOf, SecretKind, WorkspaceTemplateApply } from '#api'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from './engine-world.ts'
 
 const SIZED = `
@@ -29,10 +28,7 @@ if (hasTerraform) {
     })
     after(() => world.close())
     const key = (name: string) => ({ namespace: 'default', name })
-    const make = async (name: string, module: string, forProvider = {}, spec = {}) => {
-      await world.create(WorkspaceTemplate, aTemplate(module, forProvider, { name }))
-      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name }, ...spec }, { name }))
-    }
+    const make: EngineWorld['make'] = (...wish) => world.make(...wish)
     const says = (name: string, output: string, value: unknown) =>
       world.until(name, (apply) => isReady(apply) && apply.status?.outputs?.[output] === value)
 

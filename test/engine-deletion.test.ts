@@ -14,7 +14,6 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { stateName, suffixOf } from '#engine'
-import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from './engine-world.ts'
 
 if (hasTerraform) {
@@ -40,10 +39,8 @@ resource "terraform_data" "x" {
 }
 ${more}`
     const isGone = (name: string) => readFileSync(file(name), 'utf8') === 'gone\n'
-    const make = async (name: string, text = module(name), forProvider = {}, spec = {}, namespace = 'default') => {
-      await world.create(WorkspaceTemplate, aTemplate(text, forProvider, { name, namespace }))
-      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name }, ...spec }, { name, namespace }))
-    }
+    const make = (name: string, text = module(name), forProvider = {}, spec = {}, namespace = 'default') =>
+      world.make(name, text, forProvider, spec, namespace)
 
     it('when the template is gone', async () => {
       await make('no-template')

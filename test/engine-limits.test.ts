@@ -11,11 +11,9 @@ import {
   RETRY_ANNOTATION,
   type Secret,
   SecretKind,
-  WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
 import { readLog, readRecord, recordName, suffixOf } from '#engine'
-import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from './engine-world.ts'
 
 if (hasTerraform) {
@@ -27,10 +25,7 @@ if (hasTerraform) {
     })
     after(() => world.close())
     const key = (name: string) => ({ namespace: 'default', name })
-    const make = async (name: string, module: string, forProvider = {}, spec = {}) => {
-      await world.create(WorkspaceTemplate, aTemplate(module, forProvider, { name }))
-      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name }, ...spec }, { name }))
-    }
+    const make: EngineWorld['make'] = (...wish) => world.make(...wish)
     const logOf = async (name: string) => {
       const run = (await readRecord(world.connection.objects, key(name)))!.record.run!
       return (await readLog(world.connection.objects, key(name), run.id)) ?? ''

@@ -20,6 +20,7 @@ import { createLocalEngine, type Engine, findTerraform, type LocalEngineOptions 
 import { type Connection, connect, createEvents, loadKubeconfig } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
+import { anApply, aTemplate } from '#testing'
 
 export const hasTerraform = await findTerraform().then(
   () => true,
@@ -41,6 +42,8 @@ export interface EngineWorld {
   /** Engine and controllers, as one process has them. */
   manager(options?: Partial<LocalEngineOptions>): Promise<Manager>
   create<T extends AnyObject>(kind: KindRef, object: T): Promise<T>
+  /** A template and an apply of it, under one name. */
+  make(name: string, module: string, forProvider?: object, spec?: object, namespace?: string): Promise<void>
   /** Resolves with the apply when the test is true of it; fails with its conditions when that takes too long. */
   until(
     name: string,
@@ -172,6 +175,10 @@ export async function engineWorld(): Promise<EngineWorld> {
       return manager
     },
     create: (kind, object) => objects.create(kind, object as never) as never,
+    async make(name, module, forProvider = {}, spec = {}, namespace = 'default') {
+      await objects.create(WorkspaceTemplate, aTemplate(module, forProvider, { name, namespace }))
+      await objects.create(WorkspaceTemplateApply, anApply({ templateRef: { name }, ...spec }, { name, namespace }))
+    },
     until,
     async untilGone(name, seconds = 180) {
       const deadline = Date.now() + seconds * 1000
