@@ -26,6 +26,7 @@ const kube = await startKube({ name: 'shared' })
 const rows: string[][] = []
 let failed = 0
 let passed = 0
+const failures: string[] = []
 try {
   for (const file of files) {
     console.log(`\n-- test/real/${file}`)
@@ -39,7 +40,10 @@ try {
     process.stdout.write(run.stdout)
     const count = (word: string) => Number(new RegExp(`^ℹ ${word} (\\d+)`, 'm').exec(run.stdout)?.[1] ?? 0)
     passed += count('pass')
-    if (run.status !== 0) failed += Math.max(1, count('fail'))
+    if (run.status !== 0) {
+      failed += Math.max(1, count('fail'))
+      failures.push(`-- test/real/${file}\n${failuresIn(run.stdout)}`)
+    }
     rows.push([
       file.replace('.test.ts', ''),
       `${count('pass')} passed, ${count('fail')} failed`,
@@ -60,8 +64,16 @@ if (existsSync(proofs)) {
   print(['component', 'version', 'what was proven', 'figure'], lines)
 }
 rmSync(folder, { recursive: true, force: true })
+// Last, because the end of a long log is what people read.
+for (const failure of failures) console.log(`\n${failure}`)
 console.log(`\n${passed} passed, ${failed} failed`)
 process.exit(failed > 0 ? 1 : 0)
+
+/** What the test runner says about the tests that failed; without such words (killed, out of time) the last lines. */
+function failuresIn(output: string): string {
+  const at = output.indexOf('✖ failing tests:')
+  return at >= 0 ? output.slice(at).trim() : output.trim().split('\n').slice(-30).join('\n')
+}
 
 function print(head: readonly string[], body: readonly (readonly string[])[]): void {
   const widths = head.map((title, i) => Math.max(title.length, ...body.map((row) => (row[i] ?? '').length)))
