@@ -209,10 +209,11 @@ function describeEnd({ ended, leftovers }: TeardownSeen): string {
 }
 
 function describeThings(things: readonly Thing[]): string {
-  const names = things.map((thing) => thing.key.name).sort()
-  const shown = names.slice(0, 3).join(', ')
-  const kinds = [...new Set(things.map((thing) => thing.kind.kind))].join(', ')
-  return `${things.length} ${kinds} (${names.length > 3 ? `${shown}, …` : shown})`
+  const kinds = [...new Set(things.map((thing) => thing.kind.kind))]
+  const isOneKind = kinds.length === 1
+  const names = things.map(({ kind, key }) => (isOneKind ? key.name : `${kind.kind} ${key.name}`)).sort()
+  const shown = names.length > 3 ? [...names.slice(0, 3), '…'] : names
+  return `${things.length} ${isOneKind ? kinds[0] : 'objects'} (${shown.join(', ')})`
 }
 
 const describeThing = (thing: Thing): string =>
