@@ -18,6 +18,7 @@ export interface InformersOptions {
   /** A watch that says nothing for so long is dead. Servers send a bookmark about once a minute. */
   readonly silenceSeconds?: number
   readonly watchSeconds?: readonly [least: number, most: number]
+  /** The most is also how long a leader may look at old objects after an outage of the API server. */
   readonly backoffMs?: readonly [base: number, most: number]
   readonly onIncident?: (incident: Incident) => void
 }
@@ -60,7 +61,7 @@ export function createInformers(client: Client, options: InformersOptions = {}):
     turn: options.turn ?? processWideTurn,
     silenceMs: (options.silenceSeconds ?? 90) * 1000,
     watchSeconds: options.watchSeconds ?? [300, 600],
-    backoffMs: options.backoffMs ?? [500, 30_000],
+    backoffMs: options.backoffMs ?? [500, 10_000],
     onIncident,
   }
   const registered = new Map<string, Registered>()
