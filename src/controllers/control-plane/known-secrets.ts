@@ -24,9 +24,10 @@ export interface KnownSecrets {
   doubt(plane: Key): void
 }
 
-export function toFacts(secret: Secret): SecretFacts {
-  const { type, metadata, data } = secret
-  return { type, metadata, content: contentOf(data) }
+/** For a thousand clusters three thousand of them are remembered: who wrote which field, and when, is left out. */
+export function toFacts({ type, metadata, data }: Secret): SecretFacts {
+  const { managedFields: _fields, creationTimestamp: _made, ...kept } = metadata
+  return { type, metadata: kept, content: contentOf(data) }
 }
 
 /** One read per Secret after `doubt`, and none until then. */

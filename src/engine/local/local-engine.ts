@@ -10,6 +10,7 @@ import { leaseName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
+import { packed } from '../record/packed.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { folderPath, readFact, writeFact } from '../runner/folder.ts'
@@ -41,7 +42,7 @@ class LocalEngine implements Engine {
   readonly #watcher
   readonly #listeners = new Set<(key: Key) => void>()
   /** Records as last seen; a run we watch is told by its report instead. */
-  readonly #known = new Map<string, RunRecord>()
+  readonly #known = packed<RunRecord>()
   /** Runs of ours that wait for room: how to leave the line. */
   readonly #queued = new Map<string, { readonly runId: string; leave(): void }>()
   /** Runs that others hold, and when they are looked at again. */
