@@ -19,8 +19,8 @@ export async function actOnCluster(world: World, seen: Observed, action: Action)
     case 'write-apply': {
       const { name } = action.request
       await writeApply(objects, action.request)
-      const reason = apply ? 'VPCChanging' : 'VPCCreating'
-      events.emit(object, { type: 'Normal', reason, message: `Asked for VPC ${name}` })
+      // Of the first one its run tells at once.
+      if (apply) events.emit(object, { type: 'Normal', reason: 'VPCChanging', message: `Asked for VPC ${name}` })
       return
     }
     case 'retain-apply':

@@ -5,6 +5,7 @@ import { isKubeError } from '#kube'
 import { CaptError, redact } from '#lib'
 import type { World } from '#runtime'
 import type { ActPorts } from './act.ts'
+import { isInitialized } from './decide.ts'
 import { resolveIdentity } from './identity.ts'
 import type { Subject, TokenDuty } from './keeper.ts'
 import { execKubeconfig, type Server, tokenKubeconfig } from './kubeconfig.ts'
@@ -34,11 +35,12 @@ async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promi
   const eks = { clusterName: connection.clusterName, region, roleArn: identityOf(object, network)?.roleArn }
   const signed = connection.kubeconfig === undefined ? await sign() : undefined
   const nowMs = world.clock.now()
+  const kubeconfig = connection.kubeconfig ?? tokenKubeconfig(server, signed?.token ?? '')
   const secrets = toSecrets({
     owner: object,
     cluster: clusterName,
     source,
-    kubeconfig: connection.kubeconfig ?? tokenKubeconfig(server, signed?.token ?? ''),
+    kubeconfig,
     expiresAtMs: signed?.expiresAtMs,
     nowMs,
     userKubeconfig: connection.kubeconfig ?? execKubeconfig(server, eks),
@@ -48,6 +50,7 @@ async function makeSecrets(world: World, ports: ActPorts, seen: Observed): Promi
   for (const [i, secret] of secrets.entries())
     written.push(await writeSecret(world.objects, secret, seen.secrets[i], object))
   ports.known.learn(keyOf(object), written)
+  if (!isInitialized(seen)) ports.memory.handOver(keyOf(object), kubeconfig)
   ports.keeper.keep(toSubject(seen, signed && { server, refreshedAtMs: nowMs, expiresAtMs: signed.expiresAtMs, sign }))
 }
 

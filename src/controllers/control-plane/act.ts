@@ -51,7 +51,9 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
       return ensureSpotRole(world, ports, seen)
     case 'write-apply':
       await writeApply(objects, action.request)
-      return tell(apply ? 'Updating' : 'Creating', `Asked for control plane ${action.request.name}`)
+      // Of the first one its run tells at once.
+      if (apply) tell('Updating', `Asked for control plane ${action.request.name}`)
+      return
     case 'write-secrets':
       return writeSecrets(world, ports, seen)
     case 'keep-kubeconfig':
@@ -106,9 +108,7 @@ async function reachServer(world: World, ports: ActPorts, seen: Observed): Promi
   const { object, clusterName, source } = seen
   const key = keyOf(object)
   if (!ports.reach) return ports.memory.noteReached(key, source)
-  const secretKey = { namespace: object.metadata.namespace ?? '', name: kubeconfigSecretName(clusterName) }
-  const secret = await world.objects.get<Secret>(SecretKind, secretKey)
-  const text = Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString('utf8')
+  const text = ports.memory.takeOver(key) ?? (await readKubeconfig(world, object, clusterName))
   const fault = await ports.reach(text).catch((error: unknown) => redact(messageOf(error)))
   ports.memory.noteReached(
     key,
@@ -117,4 +117,10 @@ async function reachServer(world: World, ports: ActPorts, seen: Observed): Promi
       ? undefined
       : { message: `The API server does not answer: ${fault}`, hint: 'check endpointAccess and the network between' },
   )
+}
+
+async function readKubeconfig({ objects }: World, object: AnyObject, clusterName: string): Promise<string> {
+  const key = { namespace: object.metadata.namespace ?? '', name: kubeconfigSecretName(clusterName) }
+  const secret = await objects.get<Secret>(SecretKind, key)
+  return Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString('utf8')
 }

@@ -16,8 +16,8 @@ export interface SecretFacts {
 export type SecretsFacts = readonly (SecretFacts | undefined)[]
 
 export interface KnownSecrets {
-  /** Reads what is not remembered. */
-  of(world: Pick<World, 'objects' | 'cache'>, plane: Key, cluster: string): Promise<SecretsFacts>
+  /** Reads what is not remembered. Empty, without a look, as long as nobody can have relied on them (`isNew`). */
+  of(world: Pick<World, 'objects' | 'cache'>, plane: Key, cluster: string, isNew?: boolean): Promise<SecretsFacts>
   /** All of them, as the server answered when they were written. */
   learn(plane: Key, secrets: readonly Secret[]): void
   /** They may have changed: the next look reads them. */
@@ -41,10 +41,11 @@ export function secretsByName(): KnownSecrets {
   }
 
   return {
-    of(world, plane, cluster) {
+    of(world, plane, cluster, isNew = false) {
       const id = keyText(plane)
       const known = remembered.get(id)
       if (known) return known
+      if (isNew) return Promise.resolve([])
       const reading = read(world, plane.namespace ?? '', cluster)
       remembered.set(id, reading)
       reading.catch(() => {

@@ -32,6 +32,9 @@ export interface Memory {
   noteSpotRole(account: string, fault?: NotedFault): void
   noteReached(key: Key, source: string, fault?: NotedFault): void
   noteSecrets(key: Key, source: string, fault?: NotedFault): void
+  /** The kubeconfig that was just written, for the one look through it that follows; it is not kept beyond that. */
+  handOver(key: Key, kubeconfig: string): void
+  takeOver(key: Key): string | undefined
   forget(key: Key): void
 }
 
@@ -49,6 +52,7 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
   const spotRoles = new Map<string, Note>()
   const reached = new Map<string, SourcedNote>()
   const secrets = new Map<string, SourcedNote>()
+  const handed = new Map<string, string>()
 
   function toAnswer(note: Note | undefined): Answer {
     if (!note) return { is: 'unknown' }
@@ -84,7 +88,14 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     noteSecrets(key, source, fault) {
       secrets.set(keyText(key), { source, fault, untilMs: clock.monotonic() + SECRETS_RETRY_MS })
     },
+    handOver: (key, kubeconfig) => void handed.set(keyText(key), kubeconfig),
+    takeOver(key) {
+      const kubeconfig = handed.get(keyText(key))
+      handed.delete(keyText(key))
+      return kubeconfig
+    },
     forget(key) {
+      handed.delete(keyText(key))
       reached.delete(keyText(key))
       secrets.delete(keyText(key))
       keeper.forget(key)

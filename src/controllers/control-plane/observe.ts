@@ -91,8 +91,11 @@ export async function observeControlPlane(
   const facts = readApply(apply)
   const value = `${namespace}/${clusterName}`
   const source = sourceOf(object, facts, region, network)
-  const isMade = facts.revision !== undefined || object.status?.secretsReady === true
-  const secrets = isMade ? await known.of({ objects, cache }, keyOf(object), clusterName) : []
+  const { secretsReady = false, initialization } = object.status ?? {}
+  // Until somebody was told of them they are written without a look; one that is there after all is found by that.
+  const isNew = !secretsReady && initialization?.controlPlaneInitialized !== true
+  const isMade = facts.revision !== undefined || secretsReady
+  const secrets = isMade ? await known.of({ objects, cache }, keyOf(object), clusterName, isNew) : []
   return {
     object,
     cluster,

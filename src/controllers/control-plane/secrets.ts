@@ -11,11 +11,11 @@ import {
   SecretKind,
   userKubeconfigSecretName,
 } from '#api'
-import type { Objects } from '#kube'
+import { isKubeError, type Objects } from '#kube'
 import { CaptError, hashOf, toTimestamp } from '#lib'
 import { ownerReference } from '#runtime'
 import { strangerOwning } from '../cluster/apply.ts'
-import type { SecretFacts } from './known-secrets.ts'
+import { type SecretFacts, toFacts } from './known-secrets.ts'
 
 /** Hash of everything the Secret was made from, except the token. */
 export const SOURCE_ANNOTATION = 'capt.appthrust.com/source'
@@ -46,6 +46,7 @@ export const clusterSecretNames = (cluster: string): readonly string[] => [
   kubeconfigSecretName(cluster),
 ]
 
+const FIELD_MANAGER = 'capt-kubeconfig'
 const OUR_KEYS = ['ca.crt', 'tls.crt', 'value']
 
 /** Hash of the keys that are ours; what others add beside them is theirs. */
@@ -98,21 +99,38 @@ export function timesOf(nowMs: number, expiresAtMs: number | undefined): Record<
 
 export const toBase64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64')
 
-/** The type of a Secret cannot be changed: one of another type is replaced, unless it belongs to somebody else. */
+/** Makes it where nothing is known of it; where one is found, that one is looked at first. */
 export async function writeSecret(
   objects: Objects,
   secret: Secret,
   current: SecretFacts | undefined,
   owner: AnyObject,
 ): Promise<Secret> {
-  const stranger = current && strangerOwning(current, owner)
+  if (current) return await overwriteSecret(objects, secret, current, owner)
+  try {
+    return await objects.create<Secret>(SecretKind, secret, { fieldManager: FIELD_MANAGER })
+  } catch (error) {
+    if (!isKubeError(error, 'AlreadyExists')) throw error
+    const found = await objects.get<Secret>(SecretKind, keyOf(secret))
+    if (!found) throw error
+    return await overwriteSecret(objects, secret, toFacts(found), owner)
+  }
+}
+
+/** The type of a Secret cannot be changed: one of another type is replaced, unless it belongs to somebody else. */
+async function overwriteSecret(
+  objects: Objects,
+  secret: Secret,
+  current: SecretFacts,
+  owner: AnyObject,
+): Promise<Secret> {
+  const stranger = strangerOwning(current, owner)
   if (stranger && stranger.kind !== owner.kind)
     throw new CaptError(
       'CAPT_SECRET_TAKEN',
       `Secret ${secret.metadata.name} belongs to ${stranger.kind} ${stranger.name}`,
       { hint: 'delete that Secret, or give the Cluster another name' },
     )
-  if (current && current.type !== secret.type)
-    await objects.delete(SecretKind, keyOf(secret), { uid: current.metadata.uid ?? '' })
-  return await objects.apply<Secret>(SecretKind, secret, { fieldManager: 'capt-kubeconfig' })
+  if (current.type !== secret.type) await objects.delete(SecretKind, keyOf(secret), { uid: current.metadata.uid ?? '' })
+  return await objects.apply<Secret>(SecretKind, secret, { fieldManager: FIELD_MANAGER })
 }

@@ -17,6 +17,7 @@ import type { Action } from './actions.ts'
 import { decide } from './decide.ts'
 import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
 import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
+import { recentSources } from './recent-sources.ts'
 import { statusOf } from './status.ts'
 
 export interface WorkspaceApplyOptions {
@@ -35,7 +36,13 @@ export function workspaceApplyController(
   options: WorkspaceApplyOptions,
 ): Controller<WorkspaceTemplateApply, Observed, Action> {
   const { engine, clusterKind, backoff, sourceSeconds } = options
-  const observing: ObserveOptions = { engine, clusterKind, sourceSeconds, ...(backoff ? { backoff } : {}) }
+  const observing: ObserveOptions = {
+    engine,
+    clusterKind,
+    sourceSeconds,
+    sources: recentSources(),
+    ...(backoff ? { backoff } : {}),
+  }
   return {
     name: 'workspacetemplateapply',
     kind: WorkspaceTemplateApply,

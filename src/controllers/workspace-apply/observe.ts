@@ -19,7 +19,6 @@ import {
   type Owner,
   type Rendering,
   type RunRecord,
-  readingOnce,
   readSource,
   renderWorkspace,
   type WorkspaceView,
@@ -29,6 +28,7 @@ import type { Projected } from '#kube'
 import { isCaptError } from '#lib'
 import type { World } from '#runtime'
 import { cycleOf, dependentsOf, unreadyOf } from './dependencies.ts'
+import { type Reader, type RecentSources, recentSources } from './recent-sources.ts'
 import { type Turn, turnOf } from './rollout.ts'
 
 export interface Observed {
@@ -62,6 +62,8 @@ export interface ObserveOptions {
   readonly clusterKind: KindRef | undefined
   readonly backoff?: (kind: FaultKind, attempt: number) => number
   readonly sourceSeconds?: number | undefined
+  /** What earlier turns have read a moment ago; nothing when left out. */
+  readonly sources?: RecentSources
 }
 
 /** A change in a ConfigMap or Secret that a template reads reaches Terraform within this time. */
@@ -70,7 +72,13 @@ const SOURCE_SECONDS = 900
 export async function observeApply(
   { objects, cache, clock }: World,
   apply: Projected<WorkspaceTemplateApply>,
-  { engine, clusterKind, backoff = backoffSeconds, sourceSeconds = SOURCE_SECONDS }: ObserveOptions,
+  {
+    engine,
+    clusterKind,
+    backoff = backoffSeconds,
+    sourceSeconds = SOURCE_SECONDS,
+    sources = recentSources(),
+  }: ObserveOptions,
 ): Promise<Observed> {
   const { namespace = '', name } = apply.metadata
   const view = await engine.observe({ namespace, name })
@@ -80,7 +88,9 @@ export async function observeApply(
   const template = isAllowed ? found : undefined
   const isQuiet = view.activity !== 'running'
   const { rendering, forbidden } =
-    template && isQuiet ? await tryRender(objects, template, apply) : { rendering: undefined, forbidden: undefined }
+    template && isQuiet
+      ? await tryRender(sources(objects, clock, apply), template, apply)
+      : { rendering: undefined, forbidden: undefined }
   const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
   return {
     apply,
@@ -127,13 +137,12 @@ function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, appl
 }
 
 async function tryRender(
-  objects: World['objects'],
+  reader: Reader,
   template: WorkspaceTemplate,
   apply: WorkspaceTemplateApply,
 ): Promise<{ readonly rendering: Rendering | undefined; readonly forbidden: string | undefined }> {
   const namespace = apply.metadata.namespace ?? ''
   const contents = new Map<string, string | undefined>()
-  const reader = readingOnce(objects)
   try {
     for (const ref of workspaceSources(template, apply)) {
       contents.set(JSON.stringify(ref), await readSource(reader, namespace, ref))

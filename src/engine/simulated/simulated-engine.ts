@@ -15,8 +15,8 @@ import { assembleVariables, declaredVariables } from '../render/variables.ts'
 import { readingOnce, readSource } from '../runner/credentials.ts'
 import { toRunFault } from '../runner/failure.ts'
 import { publicOutputs, writeConnectionSecret } from '../runner/outputs.ts'
-import { readState } from '../state/state-file.ts'
-import { loadState, saveState } from '../state/state-store.ts'
+import { readState, type StateInfo } from '../state/state-file.ts'
+import { loadState, saveFirstState, saveState } from '../state/state-store.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 import { type Evaluated, evaluateModule } from './evaluate.ts'
 import { unsupported } from './expression.ts'
@@ -44,7 +44,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const now = () => toTimestamp(clock.now())
   const pause = () => new Promise<void>((resolve) => void clock.after(resourceMs, resolve))
 
-  async function play(request: StartRequest, run: Run): Promise<void> {
+  async function play(request: StartRequest, run: Run, isFirst: boolean): Promise<void> {
     const { owner, verb, workspace } = request
     const id = idOf(owner)
     const act = { runId: run.id, cancelled: false }
@@ -54,8 +54,9 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         verb === 'destroy' || !workspace
           ? NOTHING
           : evaluate(workspace, await variablesFromEnvironment(objects, owner, workspace))
-      const before = readState((await loadState(objects, owner)) ?? '')
-      const counts = countChanges(before?.addresses ?? [], target.addresses)
+      // With a first record there is hardly a state; one that was kept from an earlier life is met when ours is saved.
+      const assumed = isFirst ? undefined : await stateOf(owner)
+      const counts = countChanges(assumed?.addresses ?? [], target.addresses)
       const steps = [...counts.made, ...counts.gone]
       let toldAt = clock.monotonic()
       for (const [done, address] of steps.entries()) {
@@ -70,16 +71,14 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         await pause()
         if (act.cancelled) throw new Error('the run was cancelled')
       }
-      const serial = (before?.serial ?? 0) + 1
-      const text = stateText(serial, before?.lineage ?? randomUUID(), target)
-      await saveState(objects, owner, text, before ? 1 : 0)
+      const { serial, lineage, plan } = await save(owner, target, assumed, isFirst)
       if (verb === 'apply' && workspace?.connectionSecret) {
         await writeConnectionSecret(objects, owner, workspace.connectionSecret, target.outputs)
       }
       await close(owner, 'Succeeded', (record) => ({
         ...record,
-        state: { serial, lineage: readState(text)!.lineage, savedAt: now(), resources: target.addresses.length },
-        run: { ...record.run!, plan: counts.plan },
+        state: { serial, lineage, savedAt: now(), resources: target.addresses.length },
+        run: { ...record.run!, plan },
         ...(verb === 'apply'
           ? { applied: { hash: run.hash, at: now(), runId: run.id, ...publicOutputs(target.outputs) } }
           : {}),
@@ -91,6 +90,23 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       active.delete(id)
       tell(owner)
     }
+  }
+
+  const stateOf = async (owner: Owner) => readState((await loadState(objects, owner)) ?? '')
+
+  async function save(
+    owner: Owner,
+    target: Evaluated,
+    before: StateInfo | undefined,
+    isFirst: boolean,
+  ): Promise<{ readonly serial: number; readonly lineage: string; readonly plan: PlanCounts }> {
+    const { serial: last = 0, lineage = randomUUID(), addresses = [] } = before ?? {}
+    const serial = last + 1
+    const text = stateText(serial, lineage, target)
+    if (isFirst && !(await saveFirstState(objects, owner, text)))
+      return await save(owner, target, await stateOf(owner), false)
+    if (!isFirst) await saveState(objects, owner, text, before ? 1 : 0)
+    return { serial, lineage, plan: countChanges(addresses, target.addresses).plan }
   }
 
   async function close(
@@ -147,7 +163,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         return tell(owner)
       }
       records.set(id, written)
-      void play(request, run)
+      void play(request, run, seen === undefined)
     },
     async observe(key): Promise<WorkspaceView> {
       const id = idOf(key)

@@ -5,11 +5,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { WorkspaceTemplateApply } from '#api'
 import { type Json, silentLog, systemClock } from '#lib'
-import { memoryCluster } from '#testing'
+import { anApply, aTemplate, memoryCluster } from '#testing'
 import { engineContract } from '../contract.ts'
 import { findTerraform } from '../find-terraform.ts'
+import { render } from '../render/render.ts'
 import { readState } from '../state/state-file.ts'
+import { saveState } from '../state/state-store.ts'
 import { evaluateModule } from './evaluate.ts'
 import { createSimulatedEngine } from './simulated-engine.ts'
 
@@ -142,4 +145,36 @@ engineContract('the simulated engine', async () => {
       await close()
     },
   }
+})
+
+describe('the first run of an apply', () => {
+  it('goes on with the state that an earlier apply of that name has left', async () => {
+    const { objects, close } = memoryCluster()
+    const hold = setInterval(() => undefined, 1000)
+    const engine = createSimulatedEngine({ objects, clock: systemClock, log: silentLog, resourceMs: 1 })
+    try {
+      const apply = anApply({}, { name: 'again' })
+      const { metadata, apiVersion, kind } = await objects.create(WorkspaceTemplateApply, apply)
+      const owner = { namespace: 'default', name: 'again', uid: metadata.uid ?? '', apiVersion, kind }
+      const resource = { mode: 'managed', type: 'terraform_data', name: 'x', instances: [{}] }
+      const left = { version: 4, serial: 7, lineage: 'elder', outputs: {}, resources: [resource] }
+      await saveState(objects, owner, JSON.stringify(left), 0)
+      const rendering = render(aTemplate('resource "terraform_data" "x" {}'), apply)
+      assert.ok(rendering.ok)
+      const { workspace } = rendering
+      const ended = new Promise<void>((resolve) => void engine.onChange(() => resolve()))
+      const first = { basedOn: { runId: undefined } }
+      await engine.start({ owner, verb: 'apply', hash: workspace.hash, workspace, timeoutSeconds: 60, ...first })
+      await ended
+      const { record } = await engine.observe(owner)
+      assert.partialDeepStrictEqual(record, {
+        run: { phase: 'Succeeded', plan: { add: 0, change: 0, destroy: 0 } },
+        state: { serial: 8, lineage: 'elder' },
+      })
+    } finally {
+      clearInterval(hold)
+      await engine.stop()
+      await close()
+    }
+  })
 })

@@ -76,18 +76,31 @@ export async function saveState(objects: Objects, owner: Owner, text: string, pr
   const suffix = suffixOf(owner)
   const chunks = toChunks(text)
   for (const [part, chunk] of chunks.entries()) {
-    const kept = keptMetadata(owner, stateName(suffix, part), 'state')
-    const metadata = {
-      ...kept,
-      labels: { ...kept.labels, ...backendLabels(suffix) },
-      annotations: { encoding: 'gzip' },
-    }
-    await putSecret(objects, metadata, chunk)
+    await putSecret(objects, stateMetadata(owner, part), chunk)
   }
   for (let part = chunks.length; part < previousParts; part++) {
     await letGo(objects, { namespace: owner.namespace, name: stateName(suffix, part) })
   }
   return chunks.length
+}
+
+/** Saves the first state of a workspace of which none is known. False when there is one after all: nothing is touched then. */
+export async function saveFirstState(objects: Objects, owner: Owner, text: string): Promise<boolean> {
+  const [chunk, ...more] = toChunks(text)
+  if (!chunk || more.length > 0) return false
+  try {
+    await objects.create<Secret>(SecretKind, toSecret(stateMetadata(owner, 0), chunk))
+    return true
+  } catch (error) {
+    if (isKubeError(error, 'AlreadyExists')) return false
+    throw error
+  }
+}
+
+function stateMetadata(owner: Owner, part: number): Secret['metadata'] {
+  const suffix = suffixOf(owner)
+  const kept = keptMetadata(owner, stateName(suffix, part), 'state')
+  return { ...kept, labels: { ...kept.labels, ...backendLabels(suffix) }, annotations: { encoding: 'gzip' } }
 }
 
 /** Reads back what was saved and compares it. */
@@ -151,14 +164,12 @@ export async function countChunks(objects: Objects, key: ObjectKey): Promise<num
 }
 
 async function putSecret(objects: Objects, metadata: Secret['metadata'], chunk: Buffer): Promise<void> {
-  const secret: Secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata,
-    type: 'Opaque',
-    data: { [DATA_KEY]: chunk.toString('base64') },
-  }
-  await objects.apply(SecretKind, secret)
+  await objects.apply(SecretKind, toSecret(metadata, chunk))
+}
+
+function toSecret(metadata: Secret['metadata'], chunk: Buffer): Secret {
+  const data = { [DATA_KEY]: chunk.toString('base64') }
+  return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
 }
 
 /** Removes our hold, then the object; forgives one that is gone. */

@@ -1,0 +1,43 @@
+// The turns around a run follow each other within a moment and ask for the same ConfigMaps and Secrets. What was read is
+// used again for a few seconds, for the same wish only; what was missing is always looked for.
+import { type AnyObject, keyText, RETRY_ANNOTATION } from '#api'
+import type { Objects } from '#kube'
+import type { Clock } from '#lib'
+
+export type Reader = Pick<Objects, 'get'>
+
+const MOMENT_MS = 5_000
+
+interface Moment {
+  readonly untilMs: number
+  readonly reads: Map<string, Promise<unknown>>
+}
+
+export type RecentSources = (objects: Reader, clock: Clock, apply: AnyObject) => Reader
+
+export function recentSources(): RecentSources {
+  const moments = new Map<string, Moment>()
+  return (objects, clock, { metadata }) => {
+    const nowMs = clock.monotonic()
+    for (const [wish, { untilMs }] of moments) {
+      if (untilMs > nowMs) break
+      moments.delete(wish)
+    }
+    const { uid, generation, annotations } = metadata
+    const wish = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION]])
+    const { reads } = moments.get(wish) ?? { reads: new Map<string, Promise<unknown>>() }
+    if (!moments.has(wish)) moments.set(wish, { untilMs: nowMs + MOMENT_MS, reads })
+    return {
+      get(kind, key) {
+        const id = `${kind.kind} ${keyText(key)}`
+        const known = reads.get(id)
+        if (known) return known as never
+        const reading = objects.get(kind, key)
+        reads.set(id, reading)
+        const drop = () => void reads.delete(id)
+        reading.then((found) => found ?? drop(), drop)
+        return reading as never
+      },
+    }
+  }
+}
