@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pass } from 'node:timers/promises'
 import { RETRY_ANNOTATION, WorkspaceTemplateApply } from '#api'
+import { readLog } from '#engine'
 import { isReady } from './engine-world.ts'
 import { recoveryWorld } from './recovery-world.ts'
 
@@ -45,7 +47,7 @@ export async function surviveTwoManagers(): Promise<void> {
 
 /** SIGTERM reaches Terraform alone; what ignores it gets its time and no more, and nothing is lost. */
 export async function surviveStubbornResource(): Promise<void> {
-  const world = await recoveryWorld(undefined, 'trap "" TERM INT; sleep 20;')
+  const world = await recoveryWorld({ slow: 'trap "" TERM INT; sleep 20;' })
   try {
     await world.startManager()
     await world.createApply()
@@ -68,12 +70,38 @@ export async function surviveStubbornResource(): Promise<void> {
   }
 }
 
+/** Made, stored, and its machine lost before it was applied: whoever takes the run up applies that plan and no other. */
+export async function surviveWithPlan(): Promise<void> {
+  const world = await recoveryWorld({ pauseAt: 'between', pauseSeconds: 300 })
+  const plannings = () => world.commands().filter((command) => command === 'plan').length
+  try {
+    const manager = await world.startManager()
+    await world.createApply()
+    await world.reach('between')
+    while ((await world.plans()).length === 0) await pass(50)
+    const { id, plan } = (await world.record())!.run!
+    assert.deepEqual(plan, { add: 6, change: 0, destroy: 0, replace: 0 })
+    await world.kill('machine', manager)
+    await world.startManager()
+    await world.until('victim', isReady)
+    await world.assertWhole()
+    assert.equal(plannings(), 1, 'it was not planned a second time')
+    const record = await world.record()
+    assert.equal(record?.plan, undefined)
+    assert.deepEqual([record?.run?.id, record?.run?.plan], [id, plan])
+    const log = await readLog(world.connection.objects, KEY, id)
+    assert.match(log ?? '', /Applying the plan of .* that was made before the run was interrupted/)
+  } finally {
+    await world.close()
+  }
+}
+
 /** A full disk stops a run in order, and the object says so; with room again it goes on. */
 export async function surviveFullDisk(disk: {
   mount(folder: string): void
   unmount(folder: string): void
 }): Promise<void> {
-  const world = await recoveryWorld(undefined, 'sleep $((i / 2 * 3));')
+  const world = await recoveryWorld({ slow: 'sleep $((i / 2 * 3));' })
   const ballast = join(world.workDir, 'ballast')
   try {
     mkdirSync(world.workDir, { recursive: true })

@@ -7,7 +7,9 @@ import { type Moment, recoveryWorld, type Victim } from './recovery-world.ts'
 const KEY = { namespace: 'default', name: 'victim' }
 
 export async function killAndRecover(victim: Victim, moment: Moment): Promise<void> {
-  const world = await recoveryWorld(moment)
+  // The loss of a machine can tell only what was written down; time for that is part of the promise.
+  const isHeld = victim === 'machine' && (moment === 'first' || moment === 'apply')
+  const world = await recoveryWorld({ pauseAt: moment, hold: isHeld })
   try {
     let manager = await world.startManager()
     await world.createApply()
@@ -16,8 +18,9 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
       await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
     }
     await world.reach(moment)
+    if (isHeld) await world.untilRecord((record) => (record.run?.inFlight?.addresses.length ?? 0) > 0)
     const made = await world.kill(victim, manager)
-    if (victim === 'manager' || victim === 'all') manager = await world.startManager()
+    if (victim === 'manager' || victim === 'all' || victim === 'machine') manager = await world.startManager()
 
     if (moment !== 'destroy') {
       await world.until('victim', isReady)
@@ -26,8 +29,8 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
         assert.equal((await world.record())?.run?.resumed, 0, 'a run whose runner lives is adopted, not taken up')
         assert.deepEqual((await world.record())?.suspects, [])
       }
-      const killedAtWork =
-        (victim === 'terraform' || victim === 'all') && (moment === 'first' || moment === 'apply') && made < 6
+      const isTerraformDead = victim === 'terraform' || victim === 'all' || victim === 'machine'
+      const killedAtWork = isTerraformDead && (moment === 'first' || moment === 'apply') && made < 6
       if (killedAtWork) assert.notDeepEqual((await world.record())?.suspects, [], 'what was in flight is named')
       await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
     }

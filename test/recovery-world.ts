@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Lease, LeaseKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { type Lease, LeaseKind, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import {
   folderOf,
   leaseName,
   loadState,
+  PART_LABEL,
   type RunRecord,
   readRecord,
   readState,
@@ -20,24 +21,30 @@ import { type EngineWorld, engineWorld } from './engine-world.ts'
 
 export const MOMENTS = ['before-start', 'init', 'between', 'first', 'apply', 'after-apply', 'destroy'] as const
 export type Moment = (typeof MOMENTS)[number]
-export const VICTIMS = ['manager', 'runner', 'terraform', 'all'] as const
+/** `machine`: all three die, and with them everything on their disk. */
+export const VICTIMS = ['manager', 'runner', 'terraform', 'all', 'machine'] as const
 export type Victim = (typeof VICTIMS)[number]
 
 const RESOURCES = 6
 const KEY = { namespace: 'default', name: 'victim' }
 
 export interface RecoveryWorld extends EngineWorld {
-  /** Starts a manager process. */
+  /** Starts a manager process; after the loss of a machine it is on another one, with a work folder of its own. */
   startManager(): Promise<ChildProcess>
   /** Resources and the ledger they write. */
   createApply(): Promise<void>
   ledger(): readonly string[]
+  /** Commands that Terraform was called with, in order. */
+  commands(): readonly string[]
+  /** Names of the Secrets that hold a plan. */
+  plans(): Promise<readonly string[]>
   /** What Terraform has said in the run that is on. */
   messages(): string
   state(): Promise<StateInfo | undefined>
   /** Resolves when Terraform (or what stands for it) has come to this moment. */
   reach(moment: Moment): Promise<void>
   record(): Promise<RunRecord | undefined>
+  untilRecord(test: (record: RunRecord) => boolean): Promise<void>
   /** Returns how many resources had been made by then. */
   kill(victim: Victim, manager: ChildProcess): Promise<number>
   /** Takes the API server away for a while; it comes back on the same port with everything it had. */
@@ -51,19 +58,38 @@ export interface RecoveryWorld extends EngineWorld {
 const RUNNER = join(import.meta.dirname, 'engine-runner.ts')
 const MANAGER = join(import.meta.dirname, 'engine-manager.ts')
 
-export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'): Promise<RecoveryWorld> {
+export interface RecoveryWishes {
+  /** Terraform stops here for `pauseSeconds`. */
+  readonly pauseAt?: Moment
+  readonly pauseSeconds?: number
+  /** What a resource does before it says that it was made; `i` is its number. */
+  readonly slow?: string
+  /** All but the first two resources are not made before something is killed. */
+  readonly hold?: boolean
+}
+
+export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<RecoveryWorld> {
+  const { pauseAt, pauseSeconds = 2, hold = false } = wishes
   const world = await engineWorld()
   const marks = join(world.folder, 'marks')
   mkdirSync(marks)
   const ledgerFile = join(world.folder, 'ledger')
   writeFileSync(ledgerFile, '')
+  const commandsFile = join(world.folder, 'commands')
+  writeFileSync(commandsFile, '')
+  const holdFile = join(world.folder, 'hold')
+  if (hold) writeFileSync(holdFile, '')
+  const held = `test $i -lt 2 || while test -f ${holdFile}; do sleep 0.1; done;`
+  const slow = wishes.slow ?? (hold ? held : 'sleep $((i / 2));')
   const binary = join(world.folder, 'terraform')
-  writeFileSync(binary, slowTerraform(marks, pauseAt))
+  writeFileSync(binary, slowTerraform(marks, commandsFile, pauseAt, pauseSeconds))
   chmodSync(binary, 0o755)
   const children: ChildProcess[] = []
   const { objects } = world.connection
   const record = async () => (await readRecord(objects, KEY))?.record
-  const folder = folderOf(join(world.workDir, 'workspaces', suffixOf(KEY)))
+  let { workDir } = world
+  const folderIn = (path: string) => folderOf(join(path, 'workspaces', suffixOf(KEY)))
+  let folder = folderIn(workDir)
 
   const waitFor = async (what: string, test: () => boolean | Promise<boolean>) => {
     const deadline = Date.now() + 120_000
@@ -92,12 +118,19 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'
     }
   }
   const slay = (pid: number | undefined) => {
-    if (pid === undefined) return
+    if (pid === undefined || Number.isNaN(pid)) return
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
       // Gone by itself.
     }
+  }
+
+  const plans = async () => {
+    const names: string[] = []
+    for await (const { metadata } of objects.list<Secret>(SecretKind, { namespace: KEY.namespace }))
+      if (metadata.labels?.[PART_LABEL] === 'plan') names.push(metadata.name)
+    return names
   }
 
   const stopAll = async () => {
@@ -110,10 +143,12 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'
     ...world,
     record,
     ledger,
+    commands: () => readFileSync(commandsFile, 'utf8').split('\n').filter(Boolean),
+    plans,
     messages: () => (existsSync(folder.messages) ? readFileSync(folder.messages, 'utf8') : ''),
     state: async () => readState((await loadState(objects, KEY)) ?? ''),
     async startManager() {
-      const child = spawn(process.execPath, [MANAGER, world.kubeconfig, world.workDir, binary, RUNNER, '5'], {
+      const child = spawn(process.execPath, [MANAGER, world.kubeconfig, workDir, binary, RUNNER, '5'], {
         stdio: ['ignore', 'pipe', 'pipe'],
       })
       children.push(child)
@@ -134,17 +169,31 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'
       )
       await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'ledger' } }, { name: KEY.name }))
     },
+    untilRecord: (test) =>
+      waitFor('what the record should say', async () => {
+        const now = await record()
+        return now !== undefined && test(now)
+      }),
     reach: (moment) => waitFor(`the moment ${moment}`, () => isReached(moment)),
     async kill(victim, manager) {
       const runner = (await record())?.run?.runner?.pid
-      if (victim === 'manager' || victim === 'all') slay(manager.pid)
-      if (victim === 'runner' || victim === 'all') slay(runner)
+      const isAll = victim === 'all' || victim === 'machine'
+      if (victim === 'manager' || isAll) slay(manager.pid)
+      if (victim === 'runner' || isAll) slay(runner)
       const made = ledger().length
-      if (victim === 'terraform' || victim === 'all') slay(terraformPid())
+      if (victim === 'terraform' || isAll) slay(terraformPid())
+      if (victim === 'machine') {
+        // What Terraform had started dies too, and no file is left that anybody could learn from.
+        slay(-(terraformPid() ?? Number.NaN))
+        rmSync(workDir, { recursive: true, force: true })
+        workDir = join(world.folder, 'runs-elsewhere')
+        folder = folderIn(workDir)
+      }
+      rmSync(holdFile, { force: true })
       rmSync(marks, { recursive: true, force: true })
       mkdirSync(marks)
       // From here on nothing is slow any more.
-      writeFileSync(binary, slowTerraform(marks, undefined))
+      writeFileSync(binary, slowTerraform(marks, commandsFile, undefined, 0))
       return made
     },
     withoutServer: (ms) => world.restartServer(ms),
@@ -160,6 +209,7 @@ export async function recoveryWorld(pauseAt?: Moment, slow = 'sleep $((i / 2));'
       }
       const lease = await objects.get<Lease>(LeaseKind, { namespace: KEY.namespace, name: leaseName(suffixOf(KEY)) })
       assert.ok(!lease?.spec?.holderIdentity, 'the lock outlives its holder')
+      assert.deepEqual(await plans(), [], 'a plan outlives its run')
     },
     stopAll,
     async close() {
@@ -190,9 +240,10 @@ output "count" { value = length(terraform_data.x) }
 }
 
 /** Terraform that stops for a while at one moment, so that a test can strike there. */
-function slowTerraform(marks: string, at: Moment | undefined): string {
-  const stop = (moment: string) => `touch ${marks}/${moment}; sleep 2`
+function slowTerraform(marks: string, commands: string, at: Moment | undefined, seconds: number): string {
+  const stop = (moment: string) => `touch ${marks}/${moment}; sleep ${seconds}`
   return `#!/bin/sh
+echo "$1" >> ${commands}
 case "$1" in
   init) ${at === 'init' ? stop('init') : ':'} ;;
   apply) ${at === 'between' ? stop('between') : ':'} ;;

@@ -8,14 +8,13 @@ import { type Secret, SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, isPlainObject, shortHash } from '#lib'
 import { bundleName, suffixOf } from './names.ts'
-import { keptMetadata, type Owner } from './owner.ts'
+import type { Owner } from './owner.ts'
+import { readPart, toParts } from './parts.ts'
 import type { BundleRef } from './record/record.ts'
 import { letGo } from './state/state-store.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export const MAX_BUNDLE_BYTES = 8 * 1024 * 1024
-const PART_BYTES = 768 * 1024
-const DATA_KEY = 'bundle'
 
 interface FrozenFile {
   readonly path: string
@@ -99,18 +98,9 @@ export async function saveBundle(
   tool: string,
 ): Promise<BundleRef> {
   const id = shortHash(packed.toString('latin1'))
-  const parts = Math.ceil(packed.length / PART_BYTES)
-  for (let part = 0; part < parts; part++) {
-    const secret: Secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: keptMetadata(owner, bundleName(suffixOf(owner), id, part), 'bundle'),
-      type: 'Opaque',
-      data: { [DATA_KEY]: packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64') },
-    }
-    await objects.apply(SecretKind, secret)
-  }
-  return { id, parts, bytes: packed.length, hash, tool }
+  const secrets = toParts(owner, 'bundle', packed, (part) => bundleName(suffixOf(owner), id, part))
+  for (const secret of secrets) await objects.apply(SecretKind, secret)
+  return { id, parts: secrets.length, bytes: packed.length, hash, tool }
 }
 
 export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRef): Promise<Bundle> {
@@ -118,7 +108,7 @@ export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRe
   for (let part = 0; part < ref.parts; part++) {
     const name = bundleName(suffixOf(key), ref.id, part)
     const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
-    const data = secret?.data?.[DATA_KEY]
+    const data = secret && readPart(secret, 'bundle')
     if (data === undefined) {
       throw new CaptError(
         'CAPT_BUNDLE_MISSING',
@@ -128,7 +118,7 @@ export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRe
         },
       )
     }
-    parts.push(Buffer.from(data, 'base64'))
+    parts.push(data)
   }
   return unpackBundle(Buffer.concat(parts))
 }

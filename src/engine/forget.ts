@@ -4,6 +4,7 @@ import { deleteBundle } from './bundle.ts'
 import { deleteLock } from './lock.ts'
 import { recordName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
+import { deletePlan } from './plan.ts'
 import type { ForgetOptions } from './port.ts'
 import { readRecord } from './record/record-store.ts'
 import { deleteBackup, letGo, releaseState, removeHold } from './state/state-store.ts'
@@ -19,6 +20,7 @@ export async function forgetWorkspace(
     const [namespace = '', name = ''] = kept.split('/')
     if (!stillUsed.has(kept)) await removeHold(objects, { namespace, name })
   }
+  if (record?.plan) await deletePlan(objects, key, record.plan)
   if (record?.bundle) await deleteBundle(objects, key, record.bundle)
   for (const backup of record?.backups ?? []) await deleteBackup(objects, key, backup)
   await releaseState(objects, key, keepState)

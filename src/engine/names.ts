@@ -8,13 +8,13 @@ import type { ObjectKey } from './workspace.ts'
 export const KEEP_FINALIZER = 'infrastructure.cluster.x-k8s.io/workspace-in-use'
 /** Value: the suffix of the workspace. On every object an engine keeps. */
 export const WORKSPACE_LABEL = 'capt.appthrust.com/workspace'
-/** What an object is for: record, bundle, state, backup, lock. */
+/** What an object is for: record, bundle, plan, state, backup, lock. */
 export const PART_LABEL = 'capt.appthrust.com/part'
 
 /** Tag on every AWS resource that a run makes; value: the id of the workspace. */
 export const WORKSPACE_TAG = 'capt-workspace'
 
-export type Part = 'record' | 'bundle' | 'state' | 'backup' | 'lock'
+export type Part = 'record' | 'bundle' | 'plan' | 'state' | 'backup' | 'lock'
 
 const MAX_SUFFIX = 63
 
@@ -26,6 +26,7 @@ export function suffixOf({ namespace, name }: ObjectKey): string {
 
 export const recordName = (suffix: string): string => `capt-run-${suffix}`
 export const bundleName = (suffix: string, id: string, part: number): string => `capt-bundle-${suffix}-${id}-${part}`
+export const planName = (suffix: string, id: string, part: number): string => `capt-plan-${suffix}-${id}-${part}`
 export const backupName = (suffix: string, serial: number, part: number): string =>
   `capt-state-${suffix}-${serial}-${part}`
 export const stateName = (suffix: string, part = 0): string =>

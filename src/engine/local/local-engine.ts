@@ -15,6 +15,7 @@ import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { folderPath, readFact, writeFact } from '../runner/folder.ts'
 import type { ObjectKey } from '../workspace.ts'
+import { createExpiringPlans } from './expiring-plans.ts'
 import { type LocalEngineOptions, launchRunner } from './launch.ts'
 import { CANCELLED, lostFault, openRun } from './open-run.ts'
 import { createSlots } from './slots.ts'
@@ -40,6 +41,7 @@ class LocalEngine implements Engine {
   readonly #tool: Tool
   readonly #slots
   readonly #watcher
+  readonly #plans
   readonly #listeners = new Set<(key: Key) => void>()
   /** Records as last seen; a run we watch is told by its report instead. */
   readonly #known = packed<RunRecord>()
@@ -53,6 +55,7 @@ class LocalEngine implements Engine {
     this.#options = options
     this.#tool = tool
     this.#slots = createSlots(options.concurrency ?? CONCURRENCY)
+    this.#plans = createExpiringPlans({ ...options, onDue: (key) => this.#tell(key) })
     this.#watcher = createWatcher({
       clock: options.clock,
       log: options.log,
@@ -72,6 +75,7 @@ class LocalEngine implements Engine {
     this.#queued.clear()
     for (const timer of this.#foreign.values()) timer.cancel()
     this.#foreign.clear()
+    this.#plans.stop()
   }
 
   async observe(key: ObjectKey): Promise<WorkspaceView> {
@@ -80,9 +84,10 @@ class LocalEngine implements Engine {
     const run = record?.run
     const cancelling = run !== undefined && readFact({ path: run.folder }, 'cancel')?.runId === run.id
     if (this.#watcher.isWatching(id)) return { record, activity: 'running', cancelling }
-    if (!isOpen(run)) return { record, activity: 'idle', cancelling: false }
-    const activity = await this.#activityOf(key, run)
-    return { record: this.#known.get(id) ?? record, activity, cancelling }
+    const activity = isOpen(run) ? await this.#activityOf(key, run) : 'idle'
+    if (record && (activity === 'idle' || activity === 'unreachable') && (await this.#plans.look(key, record)))
+      await this.#refresh(key)
+    return { record: this.#known.get(id) ?? record, activity, cancelling: isOpen(run) && cancelling }
   }
 
   async start(request: StartRequest): Promise<void> {

@@ -31,6 +31,7 @@ export interface Run {
   readonly plan?: PlanCounts
   readonly progress?: string
   readonly address?: string
+  readonly inFlight?: InFlight
   readonly fault?: RunFault
   /** Value of the retry annotation that asked for this run. */
   readonly retryToken?: string
@@ -38,6 +39,13 @@ export interface Run {
   readonly credentialRefs?: readonly string[]
   /** Changes when one of them does; tells whether another attempt may fare better. */
   readonly credentials?: string
+}
+
+/** What Terraform has begun and nobody has saved yet: all that is known of it when runner, folder and machine are lost. */
+export interface InFlight {
+  readonly addresses: readonly { readonly address: string; readonly action: string }[]
+  /** Further ones, only counted. */
+  readonly more: number
 }
 
 export interface Suspect {
@@ -61,6 +69,31 @@ export interface BundleRef {
   readonly hash: string
   /** `terraform 1.11.4` */
   readonly tool: string
+}
+
+/** A plan, and what it was made from: only where all of that is still so may it be applied. */
+export interface PlanRef {
+  readonly id: string
+  /** None: it is too large, and lies in the work folder alone. */
+  readonly parts: number
+  readonly bytes: number
+  readonly sha256: string
+  readonly run: string
+  readonly verb: Verb
+  /** Hash of the inputs. */
+  readonly hash: string
+  /** `terraform 1.11.4` */
+  readonly tool: string
+  /** Of the state; both are missing where there was none. */
+  readonly lineage?: string
+  readonly serial?: number
+  /** Fingerprint of the credentials. */
+  readonly credentials: string
+  /** Where it was made. */
+  readonly folder: string
+  readonly counts: PlanCounts
+  readonly madeAt: string
+  readonly expiresAt: string
 }
 
 export interface Applied {
@@ -91,6 +124,8 @@ export interface RunRecord {
   readonly applied?: Applied
   readonly state?: SavedState
   readonly bundle?: BundleRef
+  /** Written before the first of its parts is: nothing of a plan lies anywhere that the record does not know of. */
+  readonly plan?: PlanRef
   /** Whole copies of earlier states, newest first. */
   readonly backups: readonly BackupRef[]
   /** A person decided that this state holds, whatever lies in a work folder. */
@@ -125,11 +160,11 @@ export function parseRecord(text: string): RunRecord | undefined {
   }
 }
 
-/** Ends the run and files it in the history, newest first. */
+/** Ends the run and files it in the history, newest first. What a lost one had in flight is in doubt. */
 export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: string, fault?: RunFault): RunRecord {
   const { run } = record
   if (!run) return record
-  const { progress: _progress, address: _address, ...rest } = run
+  const { progress: _progress, address: _address, inFlight: _inFlight, ...rest } = run
   const closed: Run = { ...rest, phase, finishedAt, ...(fault ? { fault } : {}) }
   const past: PastRun = {
     id: run.id,
@@ -141,7 +176,7 @@ export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: stri
     ...(fault ? { message: fault.message } : {}),
   }
   return {
-    ...record,
+    ...(phase === 'Lost' ? addSuspects(record, suspectsInFlight(run)) : record),
     run: closed,
     history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY),
   }
@@ -152,4 +187,9 @@ export function addSuspects(record: RunRecord, found: readonly Suspect[]): RunRe
   const known = new Set(record.suspects.map(({ address }) => address))
   const fresh = found.filter(({ address }) => !known.has(address))
   return fresh.length === 0 ? record : { ...record, suspects: [...record.suspects, ...fresh].slice(-100) }
+}
+
+/** What a run had in hand by its own word, each of it in doubt when the run is lost. */
+export function suspectsInFlight({ id, inFlight }: Run): readonly Suspect[] {
+  return (inFlight?.addresses ?? []).map(({ address, action }) => ({ address, action, run: id }))
 }

@@ -28,9 +28,11 @@ export async function closeRecord(
   session.say(fault === undefined ? 'Done' : `Ended: ${phase}`)
   const log = runLog.finish()
   await keeper.update((record): RunRecord => {
-    const closed = closeRun(addSuspects(record, suspects), phase, finishedAt, fault)
+    const { plan, ...closed } = closeRun(addSuspects(record, suspects), phase, finishedAt, fault)
+    const left = trace.plans ? trace.plans.left : plan
     return {
       ...closed,
+      ...(left ? { plan: left } : {}),
       ...(state?.saved ? { state: state.saved } : {}),
       ...(isApplied
         ? { applied: { hash: layout.workspace.hash, at: finishedAt, runId: request.runId, ...publicOutputs(outputs) } }

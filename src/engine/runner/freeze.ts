@@ -2,7 +2,7 @@
 import { messageOf } from '#lib'
 import { deleteBundle, packBundle, saveBundle } from '../bundle.ts'
 import type { PlanCounts } from '../messages.ts'
-import { addSuspects, type BundleRef, type Suspect } from '../record/record.ts'
+import { addSuspects, type BundleRef, type PlanRef, type Run, type Suspect } from '../record/record.ts'
 import { deleteBackup } from '../state/state-store.ts'
 import type { Credentials } from './credentials.ts'
 import type { Layout } from './prepare.ts'
@@ -15,7 +15,9 @@ export interface Freezing {
   readonly layout: Layout
   readonly credentials: Credentials
   readonly suspects: readonly Suspect[]
-  readonly plan: PlanCounts
+  readonly counts: PlanCounts
+  /** What can be stored of the plan; undefined when there is none. */
+  readonly plan: PlanRef | undefined
   readonly changes: boolean
   readonly backend: string | undefined
 }
@@ -26,6 +28,7 @@ export async function freeze({
   layout,
   credentials,
   suspects,
+  counts,
   plan,
   changes,
   backend,
@@ -35,14 +38,15 @@ export async function freeze({
   const bundle = await freezeInputs(session, layout, before.bundle)
   const backups = changes ? await state.backUp(before.backups) : before.backups
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
-  await keeper.update(({ restored: _settled, ...record }) => ({
+  await keeper.update(({ restored: _settled, plan: _earlier, ...record }) => ({
     ...addSuspects(record, suspects),
     ...(bundle ? { bundle } : {}),
+    ...(plan ? { plan } : {}),
     ...(backend === undefined ? {} : { backend }),
     ...(state.saved ? { state: state.saved } : {}),
     backups,
     kept: [...new Set([...record.kept, ...kept])],
-    run: { ...record.run!, phase: 'Apply', plan },
+    run: { ...withoutInFlight(record.run!), phase: 'Apply', plan: counts },
   }))
   // Only now does nothing refer to the old ones.
   if (before.bundle && bundle && before.bundle.id !== bundle.id) {
@@ -51,6 +55,11 @@ export async function freeze({
   for (const old of before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))) {
     await quietly(session, () => deleteBackup(world.objects, request.owner, old))
   }
+}
+
+/** Those are suspects by now. */
+function withoutInFlight({ inFlight: _doubtful, ...run }: Run): Run {
+  return run
 }
 
 async function freezeInputs(

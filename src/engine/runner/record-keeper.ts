@@ -14,6 +14,8 @@ export class RecordKeeper {
   readonly #folder: Folder
   #seen: Versioned
   #reportedAt = 0
+  /** One write after the other: each is made from what the one before has left. */
+  #last: Promise<unknown> = Promise.resolve()
 
   private constructor(objects: Objects, request: RunRequest, folder: Folder, seen: Versioned) {
     this.#objects = objects
@@ -47,7 +49,13 @@ export class RecordKeeper {
   }
 
   /** Changes the record for good; when somebody else wrote meanwhile, the change is made to what they wrote. */
-  async update(change: RecordChange, log?: string): Promise<void> {
+  update(change: RecordChange, log?: string): Promise<void> {
+    const written = this.#last.then(() => this.#update(change, log))
+    this.#last = written.catch(() => undefined)
+    return written
+  }
+
+  async #update(change: RecordChange, log?: string): Promise<void> {
     const { runId, owner } = this.#request
     for (;;) {
       const filed = log === undefined ? undefined : { runId, text: log }

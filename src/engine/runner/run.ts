@@ -1,6 +1,6 @@
 // One run, from claim to close. Whatever happens to us, whoever comes after finds things in an order that lets them go on:
 // record before lock, lock before state, frozen inputs before anything is made, saved state before the record is closed.
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { CaptError, messageOf } from '#lib'
 import { acquireLock, type Lock, RENEW_MS } from '../lock.ts'
 import { isPassing, patientObjects, pause } from '../patient.ts'
@@ -14,7 +14,7 @@ import { settleOwner } from './inputs.ts'
 import { rootOf, wipeCredentials } from './prepare.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { type RunnerWorld, Session } from './session.ts'
-import { readProgress, suspectsOf } from './suspects.ts'
+import { suspectsAfter, suspectsOf } from './suspects.ts'
 import { waitForOrphan } from './terraform-process.ts'
 import { work } from './work.ts'
 import { WorkspaceState } from './workspace-state.ts'
@@ -125,7 +125,7 @@ class Runner {
   async #takeUp(): Promise<WorkspaceState> {
     const { folder, request, keeper, stopping, world } = this.#session
     const { objects, clock, log } = world
-    const { owner, runId, workspace, graceSeconds } = request
+    const { owner, workspace, graceSeconds } = request
     const { record } = keeper
     settleOwner(folder, record.workspaceId)
     mkdirSync(folder.work, { recursive: true, mode: 0o700 })
@@ -136,12 +136,12 @@ class Runner {
       this.#session.say('The runner before this one was gone; its Terraform has ended now')
     }
     await state.settle(workspace ? rootOf(folder, workspace) : folder.work, record.restored)
-    if (existsSync(folder.messages)) {
-      this.#suspects = suspectsOf(readProgress(folder.messages), new Set(state.info?.addresses), runId)
-      for (const { address } of this.#suspects) {
-        this.#session.say(`${address} was being worked on when Terraform was killed; look at it`)
-      }
+    this.#suspects = suspectsAfter(folder.messages, state.info?.addresses ?? [], record.run!)
+    for (const { address } of this.#suspects) {
+      this.#session.say(`${address} was being worked on when Terraform was killed; look at it`)
     }
+    const more = record.run?.inFlight?.more ?? 0
+    if (more > 0) this.#session.say(`${more} more were being worked on, which nobody wrote down by name`)
     for (const path of [folder.messages, folder.errors]) rmSync(path, { force: true })
     return state
   }
@@ -151,7 +151,7 @@ class Runner {
     keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Save' } }))
     let fault = failure === undefined ? undefined : toRunFault(failure)
     try {
-      await this.#state?.flush(trace.terraform !== undefined)
+      await Promise.all([this.#state?.flush(trace.terraform !== undefined), trace.plans?.drop()])
     } catch (error) {
       // Without an API server nothing is closed: the folder has the state, and whoever comes next begins with it.
       if (isPassing(error)) return this.#giveUp(error)

@@ -5,6 +5,7 @@ import { createRedactor, type Redactor } from '../secrets.ts'
 import type { ObjectKey } from '../workspace.ts'
 import type { Credentials } from './credentials.ts'
 import { type Folder, type RunRequest, readFact } from './folder.ts'
+import type { PlanKeeper } from './plan-keeper.ts'
 import type { Layout } from './prepare.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 import { RunLog } from './run-log.ts'
@@ -27,6 +28,7 @@ export interface Trace {
   credentials?: Credentials
   layout?: Layout
   terraform?: TerraformRun
+  plans?: PlanKeeper
 }
 
 export class Session {

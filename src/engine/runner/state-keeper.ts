@@ -27,7 +27,7 @@ export class StateKeeper {
   readonly #file: string
   #seen = ''
   #newest: { text: string; info: StateInfo } | undefined
-  #saved: { text: string; info: SavedState } | undefined
+  #saved: { text: string; info: SavedState; addresses: readonly string[] } | undefined
   #saving: Promise<void> | undefined
   #looking: NodeJS.Timeout | undefined
 
@@ -86,6 +86,7 @@ export class StateKeeper {
     this.#saved = {
       text,
       info: { serial: info.serial, lineage: info.lineage, savedAt, resources: info.addresses.length },
+      addresses: info.addresses,
     }
   }
 
@@ -106,6 +107,10 @@ export class StateKeeper {
 
   get saved(): SavedState | undefined {
     return this.#saved?.info
+  }
+
+  get savedAddresses(): ReadonlySet<string> {
+    return new Set(this.#saved?.addresses)
   }
 
   get savedText(): string | undefined {

@@ -1,15 +1,20 @@
 // The middle of a run: inputs, credentials, init, plan, freeze, apply. Everything it learns on the way goes into the trace.
+import { messageOf } from '#lib'
 import type { PlanCounts } from '../messages.ts'
 import type { Suspect } from '../record/record.ts'
+import type { RecordChange } from '../record/record-store.ts'
 import { credentialRefs, readCredentials } from './credentials.ts'
 import { terraformEnvironment } from './environment.ts'
 import { RunFailure } from './failure.ts'
 import { freeze } from './freeze.ts'
+import { watchInFlight } from './in-flight.ts'
 import { findInputs, type Inputs, restoreLockFile } from './inputs.ts'
 import { refuseUnderPause } from './paused.ts'
+import { PlanKeeper } from './plan-keeper.ts'
 import { clearForFetch, type Layout, layOut, layOutFrozen, markFetched, needsFetch, remoteBackend } from './prepare.ts'
 import { cliConfigFile, sharePackages } from './providers.ts'
-import type { Session } from './session.ts'
+import type { Session, Trace } from './session.ts'
+import { inDoubt } from './suspects.ts'
 import { TerraformRun } from './terraform-run.ts'
 import type { WorkspaceState } from './workspace-state.ts'
 
@@ -29,13 +34,15 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   trace.terraform = prepareTerraform(session, inputs, state)
   trace.layout = await layOutInputs(session, inputs)
   session.learnSecrets(trace.layout.secrets)
-  const { layout, terraform, credentials } = trace
+  trace.plans = new PlanKeeper(session, state)
+  const { layout, terraform, credentials, plans } = trace
   await state.moveTo(layout.root)
   await restoreLockFile(objects, request, keeper.record, folder, layout)
 
   await terraform.init(layout, inputs.bundle !== undefined, () => sharePackages(layout.root, request.shared))
   keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Plan' } }))
-  const counts = await plan(terraform, layout, verb)
+  const recalled = await plans.recall(layout)
+  const counts = recalled ? recalled.counts : await plan(terraform, layout, verb)
   const backend = remoteBackend(layout.root)
   await refuseUnderPause(objects, owner)
   await freeze({
@@ -44,12 +51,52 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
     layout,
     credentials,
     suspects,
-    plan: terraform.progress.counts,
+    counts: counts ?? terraform.progress.counts,
+    // Where Terraform keeps the state itself, nobody else can say what a plan was made from.
+    plan: counts && backend === undefined ? plans.announce(layout, counts) : plans.left,
     changes: counts !== undefined,
     backend,
   })
-  if (counts) await terraform.apply(layout, verb)
+  if (counts) await apply(session, state, recalled !== undefined)
   else session.say('Nothing to change')
+}
+
+/** A plan of an earlier runner that Terraform refuses costs another plan, not the run. */
+async function apply(session: Session, state: WorkspaceState, isRecalled: boolean): Promise<void> {
+  const { trace, request, stopping } = session
+  const { layout, terraform, plans } = trace as Required<Trace>
+  const stop = keepInFlight(session, state)
+  try {
+    plans.keep()
+    await terraform.apply(layout, request.verb)
+  } catch (error) {
+    const hasBegun = terraform.progress.address !== '' || terraform.wasKilled || stopping.signal.aborted
+    if (!isRecalled || hasBegun || !(error instanceof RunFailure)) throw error
+    session.say(`Planning again: Terraform refuses the earlier plan (${error.message})`)
+    terraform.progress.errors.length = 0
+    await plans.drop()
+    if (await plan(terraform, layout, request.verb)) await terraform.apply(layout, request.verb)
+  } finally {
+    stop()
+  }
+}
+
+/** For whoever takes this run up on another machine. */
+function keepInFlight(session: Session, state: WorkspaceState): () => void {
+  const { keeper, trace, world } = session
+  return watchInFlight({
+    clock: world.clock,
+    now: () => inDoubt(trace.terraform!.progress, state.savedAddresses),
+    async write(inFlight) {
+      const told = progressOf(session, state)
+      try {
+        await keeper.update((record) => told({ ...record, run: { ...record.run!, inFlight } }))
+      } catch (error) {
+        world.log.warn('Writing down what is in flight failed', { error: messageOf(error) })
+        throw error
+      }
+    },
+  })
 }
 
 function plan(terraform: TerraformRun, layout: Layout, verb: 'apply' | 'destroy'): Promise<PlanCounts | undefined> {
@@ -89,16 +136,19 @@ async function layOutInputs({ folder, trace }: Session, { workspace, bundle }: I
   return layOut(folder, workspace, credentials)
 }
 
-function tellProgress({ keeper, trace, world }: Session, state: WorkspaceState): void {
+function tellProgress(session: Session, state: WorkspaceState): void {
+  const { keeper, trace, world } = session
+  trace.plans?.look()
+  keeper.progress(progressOf(session, state), world.clock.now())
+}
+
+function progressOf({ keeper, trace }: Session, state: WorkspaceState): RecordChange {
   const { text, address, counts } = trace.terraform!.progress
   const { saved } = state
   const isStarted = keeper.record.run?.phase === 'Apply'
-  keeper.progress(
-    (record) => ({
-      ...record,
-      ...(saved ? { state: saved } : {}),
-      run: { ...record.run!, ...(isStarted ? { progress: text, address } : { phase: 'Plan' }), plan: counts },
-    }),
-    world.clock.now(),
-  )
+  return (record) => ({
+    ...record,
+    ...(saved ? { state: saved } : {}),
+    run: { ...record.run!, ...(isStarted ? { progress: text, address } : { phase: 'Plan' }), plan: counts },
+  })
 }

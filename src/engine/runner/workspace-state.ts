@@ -128,6 +128,11 @@ export class WorkspaceState {
     return this.#keeper.saved
   }
 
+  /** Addresses in the state that is saved. */
+  get savedAddresses(): ReadonlySet<string> {
+    return this.#keeper.savedAddresses
+  }
+
   /** The newest whole state, saved or on its way. */
   get info(): StateInfo | undefined {
     const text = this.#keeper.savedText

@@ -1,0 +1,60 @@
+// Plans that outlived their run: kept for whoever takes it up, and taken away when their time is over. There is one timer
+// for each of them, and only as long as nobody has taken the run up.
+import type { Objects } from '#kube'
+import { type Clock, type Log, messageOf, type Timer } from '#lib'
+import { deletePlan, isExpired } from '../plan.ts'
+import type { RunRecord } from '../record/record.ts'
+import { readRecord, writeRecord } from '../record/record-store.ts'
+import type { ObjectKey } from '../workspace.ts'
+
+export interface ExpiringPlansOptions {
+  readonly objects: Objects
+  readonly clock: Clock
+  readonly log: Log
+  /** The time of a plan is over: its owner is looked at again. */
+  onDue(key: ObjectKey): void
+}
+
+export interface ExpiringPlans {
+  /** True when a plan was taken away, and the record changed with it. */
+  look(key: ObjectKey, record: RunRecord): Promise<boolean>
+  stop(): void
+}
+
+export function createExpiringPlans({ objects, clock, log, onDue }: ExpiringPlansOptions): ExpiringPlans {
+  const timers = new Map<string, Timer>()
+
+  const wait = (key: ObjectKey, ms: number) => {
+    const id = `${key.namespace}/${key.name}`
+    if (timers.has(id)) return
+    const due = () => {
+      timers.delete(id)
+      onDue(key)
+    }
+    timers.set(id, clock.after(ms, due))
+  }
+
+  return {
+    async look(key, { plan }) {
+      if (!plan) return false
+      if (!isExpired(plan, clock.now())) {
+        wait(key, Date.parse(plan.expiresAt) - clock.now())
+        return false
+      }
+      try {
+        await deletePlan(objects, key, plan)
+        const seen = await readRecord(objects, key)
+        if (seen?.record.plan?.id !== plan.id) return true
+        const { plan: _expired, ...record } = seen.record
+        return (await writeRecord(objects, { ...key, uid: '', apiVersion: '', kind: '' }, seen, record)) !== undefined
+      } catch (error) {
+        log.warn('Deleting an expired plan failed', { error: messageOf(error) })
+        return false
+      }
+    },
+    stop() {
+      for (const timer of timers.values()) timer.cancel()
+      timers.clear()
+    },
+  }
+}
