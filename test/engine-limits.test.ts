@@ -1,7 +1,7 @@
 // What a run leaves behind and what it does not: secrets nowhere, large things bounded, time limited.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import {
@@ -13,15 +13,17 @@ import {
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
-import { readLog, readRecord, recordName, suffixOf } from '#engine'
+import { PART_LABEL, readLog, readRecord, recordName, suffixOf, WORKSPACE_LABEL } from '#engine'
+import { collectingLog } from '#testing'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from './engine-world.ts'
 
 if (hasTerraform) {
   describe('a run', { concurrency: 2 }, () => {
     let world: EngineWorld
+    const managerLog = collectingLog()
     before(async () => {
       world = await engineWorld()
-      await world.manager()
+      await world.manager({ log: managerLog })
     })
     after(() => world.close())
     const key = (name: string) => ({ namespace: 'default', name })
@@ -43,12 +45,14 @@ if (hasTerraform) {
         },
       }
       await world.create(SecretKind, secret)
+      const hold = join(world.folder, 'hush')
+      writeFileSync(hold, '')
       const module = `
 variable "password" { sensitive = true }
 resource "terraform_data" "x" {
   input = var.password
   provisioner "local-exec" {
-    command = "echo saying $TOKEN; ps -o args= -p $PPID; sleep 1; echo bad: $TOKEN >&2; exit 1"
+    command = "echo saying $TOKEN; ps -o args= -p $PPID; while test -f ${hold}; do sleep 0.1; done; echo bad: $TOKEN >&2; exit 1"
   }
 }
 output "password" {
@@ -67,9 +71,25 @@ output "password" {
       )
       await world.until('hush', (apply) => apply.status?.run?.phase === 'Apply')
       const argv = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' })
-      await world.until('hush', isStalled)
-
       const { objects } = world.connection
+      const folder = join(world.workDir, 'workspaces', suffixOf(key('hush')))
+      const plans = async () => {
+        const found: string[] = []
+        for await (const one of objects.list<Secret>(SecretKind, { namespace: 'default' }))
+          if (
+            one.metadata.labels?.[WORKSPACE_LABEL] === suffixOf(key('hush')) &&
+            one.metadata.labels[PART_LABEL] === 'plan'
+          )
+            found.push(JSON.stringify(one))
+        return found
+      }
+      while ((await plans()).length === 0) await new Promise((resolve) => setTimeout(resolve, 50))
+      const stored = (await plans()).join()
+      const report = readFileSync(join(folder, 'report.json'), 'utf8')
+      rmSync(hold)
+      await world.until('hush', isStalled)
+      assert.deepEqual(await plans(), [], 'a plan, which knows every value, is gone with its run')
+
       const apply = JSON.stringify(
         (await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key('hush')))?.status,
       )
@@ -78,18 +98,44 @@ output "password" {
       const events: string[] = []
       for await (const event of objects.list(EventKind, { namespace: 'default' })) events.push(JSON.stringify(event))
       const log = await logOf('hush')
+      const manager = JSON.stringify(managerLog.lines)
+      assert.match(manager, /saying …redacted…/, 'the manager tells what Terraform says, as it was asked to')
+      const runner = readFileSync(join(folder, 'runner.log'), 'utf8')
       assert.match(log, /saying …redacted…/, 'the log says that something was left out')
-      for (const [where, text] of Object.entries({ argv, apply, recordText, events: events.join('\n'), log })) {
+      const shown = { argv, apply, recordText, events: events.join('\n'), log, manager, runner, report, stored }
+      for (const [where, text] of Object.entries(shown)) {
         for (const form of [canary, JSON.stringify(canary).slice(1, -1), `canary-${process.pid}`]) {
           assert.ok(!text.includes(form), `${where} shows the value`)
         }
       }
-      const folder = join(world.workDir, 'workspaces', suffixOf(key('hush')))
       const loose = (readdirSync(folder, { recursive: true }) as string[]).filter(
         (path) =>
           statSync(join(folder, path)).isFile() && readFileSync(join(folder, path), 'utf8').includes(`${canary}-token`),
       )
       assert.deepEqual(loose, [], 'credentials are not on the disk when the run is over')
+    })
+
+    it('is ready after at most five requests from the end of Terraform on, also when its plan was stored', async () => {
+      const hold = join(world.folder, 'lengthy')
+      writeFileSync(hold, '')
+      const command = `while test -f ${hold}; do sleep 0.1; done`
+      await make(
+        'lengthy',
+        `resource "terraform_data" "x" {\n  provisioner "local-exec" {\n    command = "${command}"\n  }\n}`,
+      )
+      const asked = () =>
+        world.requests
+          .map(({ method, path }) => `${method} ${path.split('?')[0]}`)
+          .filter((line) => line.includes('lengthy') && !/^GET .*workspacetemplateapplies\/lengthy$/.test(line))
+      const isStored = () => asked().some((line) => /^DELETE .*\/capt-plan-/.test(line))
+      while (!isStored()) await new Promise((resolve) => setTimeout(resolve, 50))
+      rmSync(hold)
+      await world.until('lengthy', isReady)
+      const all = asked()
+      const saved = all.findLastIndex((line) => /^PATCH .*\/secrets\/tfstate-/.test(line))
+      const told = all.findLastIndex((line) => /^PATCH .*\/lengthy\/status$/.test(line))
+      const between = all.slice(saved + 1, told + 1)
+      assert.ok(saved > 0 && told > saved && between.length <= 5, between.join('\n'))
     })
 
     it('tells every provider whose it is, so that a sweep finds what no state knows', async () => {

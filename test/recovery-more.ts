@@ -4,7 +4,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pass } from 'node:timers/promises'
 import { RETRY_ANNOTATION, WorkspaceTemplateApply } from '#api'
-import { readLog } from '#engine'
+import { declareGone, findOwner, readLog } from '#engine'
+import { systemClock } from '#lib'
 import { isReady } from './engine-world.ts'
 import { recoveryWorld } from './recovery-world.ts'
 
@@ -70,9 +71,13 @@ export async function surviveStubbornResource(): Promise<void> {
   }
 }
 
-/** Made, stored, and its machine lost before it was applied: whoever takes the run up applies that plan and no other. */
-export async function surviveWithPlan(): Promise<void> {
+/** Whoever comes after the machine: the same run, the one after it, or one whose Terraform does not take the plan. */
+export type Successor = 'same-run' | 'next-run' | 'refused'
+
+/** Made, stored, and its machine lost before it was applied: whoever goes on applies that plan and no other. */
+export async function surviveWithPlan(successor: Successor): Promise<void> {
   const world = await recoveryWorld({ pauseAt: 'between', pauseSeconds: 300 })
+  const { objects } = world.connection
   const plannings = () => world.commands().filter((command) => command === 'plan').length
   try {
     const manager = await world.startManager()
@@ -82,15 +87,20 @@ export async function surviveWithPlan(): Promise<void> {
     const { id, plan } = (await world.record())!.run!
     assert.deepEqual(plan, { add: 6, change: 0, destroy: 0, replace: 0 })
     await world.kill('machine', manager)
+    if (successor === 'next-run') await declareGone(objects, systemClock, (await findOwner(objects, KEY)).owner)
+    if (successor === 'refused') world.refuseNextApply()
     await world.startManager()
     await world.until('victim', isReady)
     await world.assertWhole()
-    assert.equal(plannings(), 1, 'it was not planned a second time')
+    assert.equal(plannings(), successor === 'refused' ? 2 : 1)
     const record = await world.record()
     assert.equal(record?.plan, undefined)
-    assert.deepEqual([record?.run?.id, record?.run?.plan], [id, plan])
-    const log = await readLog(world.connection.objects, KEY, id)
+    assert.deepEqual(record?.run?.plan, plan)
+    assert.equal(record?.run?.id === id, successor !== 'next-run')
+    const log = await readLog(objects, KEY, record!.run!.id)
     assert.match(log ?? '', /Applying the plan of .* that was made before the run was interrupted/)
+    if (successor === 'refused') assert.match(log ?? '', /Planning again: Terraform refuses the earlier plan/)
+    await world.removeApply()
   } finally {
     await world.close()
   }

@@ -1,10 +1,14 @@
 // One kill and what comes after it, told once for the whole matrix.
 import assert from 'node:assert/strict'
 import { WorkspaceTemplateApply } from '#api'
+import type { InFlight } from '#engine'
 import { isReady } from './engine-world.ts'
 import { type Moment, recoveryWorld, type Victim } from './recovery-world.ts'
 
 const KEY = { namespace: 'default', name: 'victim' }
+const HELD = [2, 3, 4, 5].map((i) => `terraform_data.x[${i}]`)
+const isNamed = (inFlight: InFlight | undefined, address: string) =>
+  inFlight?.addresses.some((one) => one.address === address) ?? false
 
 export async function killAndRecover(victim: Victim, moment: Moment): Promise<void> {
   // The loss of a machine can tell only what was written down; time for that is part of the promise.
@@ -18,7 +22,7 @@ export async function killAndRecover(victim: Victim, moment: Moment): Promise<vo
       await world.connection.objects.delete(WorkspaceTemplateApply, KEY)
     }
     await world.reach(moment)
-    if (isHeld) await world.untilRecord((record) => (record.run?.inFlight?.addresses.length ?? 0) > 0)
+    if (isHeld) await world.untilRecord(({ run }) => HELD.every((one) => isNamed(run?.inFlight, one)))
     const made = await world.kill(victim, manager)
     if (victim === 'manager' || victim === 'all' || victim === 'machine') manager = await world.startManager()
 

@@ -33,9 +33,13 @@ export interface RecoveryWorld extends EngineWorld {
   startManager(): Promise<ChildProcess>
   /** Resources and the ledger they write. */
   createApply(): Promise<void>
+  /** Takes both away again, by way of the manager. */
+  removeApply(): Promise<void>
   ledger(): readonly string[]
   /** Commands that Terraform was called with, in order. */
   commands(): readonly string[]
+  /** The next apply ends as if its plan were not good for the state that is there. */
+  refuseNextApply(): void
   /** Names of the Secrets that hold a plan. */
   plans(): Promise<readonly string[]>
   /** What Terraform has said in the run that is on. */
@@ -145,6 +149,7 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
     ledger,
     commands: () => readFileSync(commandsFile, 'utf8').split('\n').filter(Boolean),
     plans,
+    refuseNextApply: () => writeFileSync(join(marks, 'refuse'), ''),
     messages: () => (existsSync(folder.messages) ? readFileSync(folder.messages, 'utf8') : ''),
     state: async () => readState((await loadState(objects, KEY)) ?? ''),
     async startManager() {
@@ -168,6 +173,13 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
         aTemplate(module(ledgerFile, slow), { initArgs: ['-upgrade'] }, { name: 'ledger' }),
       )
       await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'ledger' } }, { name: KEY.name }))
+    },
+    async removeApply() {
+      const template = { namespace: KEY.namespace, name: 'ledger' }
+      await objects.delete(WorkspaceTemplateApply, KEY)
+      await world.untilGone(KEY.name)
+      await objects.delete(WorkspaceTemplate, template)
+      await waitFor('the end of the template', async () => !(await objects.get(WorkspaceTemplate, template)))
     },
     untilRecord: (test) =>
       waitFor('what the record should say', async () => {
@@ -244,6 +256,10 @@ function slowTerraform(marks: string, commands: string, at: Moment | undefined, 
   const stop = (moment: string) => `touch ${marks}/${moment}; sleep ${seconds}`
   return `#!/bin/sh
 echo "$1" >> ${commands}
+if [ "$1" = apply ] && rm ${marks}/refuse 2>/dev/null; then
+  echo '{"@level":"error","@message":"Error: Saved plan is stale","type":"diagnostic","diagnostic":{"severity":"error","summary":"Saved plan is stale","detail":""}}'
+  exit 1
+fi
 case "$1" in
   init) ${at === 'init' ? stop('init') : ':'} ;;
   apply) ${at === 'between' ? stop('between') : ':'} ;;

@@ -1,7 +1,7 @@
 // A bounded part of the kill matrix; test/chaos has all of it. After each kill a new manager finds everything again.
 import { describe, it } from 'node:test'
 import { hasTerraform } from './engine-world.ts'
-import { surviveAbsence, surviveStubbornResource, surviveTwoManagers, surviveWithPlan } from './recovery-more.ts'
+import { surviveAbsence, surviveStubbornResource, surviveTwoManagers } from './recovery-more.ts'
 import { killAndRecover } from './recovery-story.ts'
 
 if (hasTerraform) {
@@ -20,7 +20,6 @@ if (hasTerraform) {
     }
     it('an API server that is away for three seconds', () => surviveAbsence(3_000))
     it('two managers at once', () => surviveTwoManagers())
-    it('the loss of a machine between plan and apply, and applies that plan', () => surviveWithPlan())
     it('being told to stop while a resource does not listen', () => surviveStubbornResource())
   })
 }

@@ -12,6 +12,7 @@ export * from './port.ts'
 export type {
   Applied,
   BundleRef,
+  InFlight,
   PastRun,
   Run,
   RunPhase,

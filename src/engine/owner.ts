@@ -1,6 +1,6 @@
 // The apply, as those who keep objects beside it need to know it.
 import { CLUSTER_NAME_LABEL, type OwnerReference } from '#api'
-import { KEEP_FINALIZER, labelsOf, type Part, suffixOf } from './names.ts'
+import { KEEP_FINALIZER, labelsOf, PART_LABEL, type Part, suffixOf, WORKSPACE_LABEL } from './names.ts'
 import type { ObjectKey } from './workspace.ts'
 
 export interface Owner extends ObjectKey {
@@ -28,4 +28,13 @@ export function keptMetadata(owner: Owner, name: string, part: Part) {
     finalizers: [KEEP_FINALIZER],
     ownerReferences: [reference],
   }
+}
+
+/**
+ * Metadata of an object that lives no longer than a run. Nothing leads clusterctl to it: it would list it before it waits for the
+ * run to end, and stop halfway through the move because it is gone by then. The record knows of it instead of an owner.
+ */
+export function transientMetadata(owner: Owner, name: string, part: Part) {
+  const labels = { [WORKSPACE_LABEL]: suffixOf(owner), [PART_LABEL]: part }
+  return { name, namespace: owner.namespace, labels, finalizers: [KEEP_FINALIZER] }
 }

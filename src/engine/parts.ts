@@ -1,6 +1,6 @@
-// Bytes that are larger than a Secret, cut into several of them: owned by the apply, and held until we let them go.
+// Bytes that are larger than a Secret, cut into several of them, which are held until we let them go.
 import type { Secret } from '#api'
-import { keptMetadata, type Owner } from './owner.ts'
+import { keptMetadata, type Owner, transientMetadata } from './owner.ts'
 
 /** A Secret holds 1 MiB at most; base64 and metadata must fit into one request too. */
 const PART_BYTES = 768 * 1024
@@ -11,7 +11,7 @@ export function toParts(owner: Owner, kept: Kept, packed: Buffer, nameOf: (part:
   return Array.from({ length: countParts(packed) }, (_, part) => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: keptMetadata(owner, nameOf(part), kept),
+    metadata: kept === 'plan' ? transientMetadata(owner, nameOf(part), kept) : keptMetadata(owner, nameOf(part), kept),
     type: 'Opaque',
     data: { [kept]: packed.subarray(part * PART_BYTES, (part + 1) * PART_BYTES).toString('base64') },
   }))

@@ -82,7 +82,7 @@ export async function deletePlan(objects: Objects, key: ObjectKey, { id, parts }
     const at = { namespace: key.namespace, name: planName(suffixOf(key), id, part) }
     try {
       const left = await objects.patch<Secret>(SecretKind, at, { type: 'json', body: LET_GO })
-      // Its writer was killed before it was deleted, or it was moved to another cluster.
+      // Its writer was killed before it was deleted.
       if (left.metadata.deletionTimestamp === undefined) await objects.delete(SecretKind, at)
     } catch (error) {
       if (isKubeError(error, 'NotFound')) continue

@@ -19,7 +19,7 @@ import { MOMENTS, VICTIMS } from '../recovery-world.ts'
 /** Everything in a case has a deadline of its own; one that hangs in spite of that must not keep the others from being told. */
 const HUNG_MS = 15 * 60_000
 /** With the full disk. */
-const ALL = VICTIMS.length * MOMENTS.length + 5
+const ALL = VICTIMS.length * MOMENTS.length + 7
 
 interface Case {
   readonly name: string
@@ -37,7 +37,10 @@ const CASES: readonly Case[] = [
   ),
   { name: 'an API server that is away for a minute', survive: () => surviveAbsence(60_000) },
   { name: 'two managers at once', survive: surviveTwoManagers },
-  { name: 'the loss of a machine between plan and apply, and applies that plan', survive: surviveWithPlan },
+  ...(['same-run', 'next-run', 'refused'] as const).map((successor) => ({
+    name: `the loss of a machine between plan and apply: ${successor}`,
+    survive: () => surviveWithPlan(successor),
+  })),
   { name: 'being told to stop while a resource does not listen', survive: surviveStubbornResource },
   ...(canMount() ? [{ name: 'a disk that becomes full', survive: () => surviveFullDisk({ mount, unmount }) }] : []),
 ]

@@ -18,6 +18,8 @@ export interface ExpiringPlansOptions {
 export interface ExpiringPlans {
   /** True when a plan was taken away, and the record changed with it. */
   look(key: ObjectKey, record: RunRecord): Promise<boolean>
+  /** The run is not taken up: its plan goes at once. Returns the record without it. */
+  drop(key: ObjectKey, record: RunRecord): Promise<RunRecord>
   stop(): void
 }
 
@@ -50,6 +52,17 @@ export function createExpiringPlans({ objects, clock, log, onDue }: ExpiringPlan
       } catch (error) {
         log.warn('Deleting an expired plan failed', { error: messageOf(error) })
         return false
+      }
+    },
+    async drop(key, record) {
+      const { plan, ...rest } = record
+      if (!plan) return record
+      try {
+        await deletePlan(objects, key, plan)
+        return rest
+      } catch (error) {
+        log.warn('Deleting the plan of a lost run failed', { error: messageOf(error) })
+        return record
       }
     },
     stop() {

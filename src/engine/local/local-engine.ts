@@ -172,7 +172,7 @@ class LocalEngine implements Engine {
   async abandon(owner: Owner): Promise<void> {
     const seen = await this.#refresh(owner)
     if (isOpen(seen?.record.run) && (await this.#activityOf(owner, seen.record.run)) === 'lost') {
-      await this.#close(owner, seen, 'Lost')
+      await this.#close(owner, { ...seen, record: await this.#plans.drop(owner, seen.record) }, 'Lost')
     }
     await releaseDeadLock(this.#options.objects, owner)
     this.#tell(owner)
