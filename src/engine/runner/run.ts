@@ -5,7 +5,7 @@ import { CaptError, messageOf } from '#lib'
 import { acquireLock, type Lock, RENEW_MS } from '../lock.ts'
 import { isPassing, patientObjects, pause } from '../patient.ts'
 import { livenessOf, ownIdentity } from '../processes.ts'
-import type { Suspect } from '../record/record.ts'
+import { type Suspect, suspectsInFlight } from '../record/record.ts'
 import { closeRecord } from './close.ts'
 import { freeBytes, guardDisk, NEEDED_BYTES } from './disk.ts'
 import { diskFull, RunFailure, toRunFault } from './failure.ts'
@@ -50,10 +50,12 @@ class Runner {
   readonly #session: Session
   #lock: Lock | undefined
   #state: WorkspaceState | undefined
-  #suspects: readonly Suspect[] = []
+  /** At first by the record alone: a run that comes no further than the lock must not lose them. */
+  #suspects: readonly Suspect[]
 
   constructor(session: Session) {
     this.#session = session
+    this.#suspects = suspectsInFlight(session.keeper.record.run!)
   }
 
   async run(): Promise<RunEnd> {
