@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { handWoundClock } from '#testing'
+import { Progress } from '../messages.ts'
 import { closeRun, type InFlight, newRecord, type Run } from '../record/record.ts'
 import { watchInFlight } from './in-flight.ts'
+import { inDoubt, underWay } from './suspects.ts'
 
 function open() {
   const clock = handWoundClock()
@@ -60,7 +62,25 @@ describe('what Terraform has in hand', () => {
     for (let i = 0; i < 100; i++) now.set(`x[${i}]`, 'create')
     await clock.advance(400)
     assert.deepEqual([written[0]?.addresses.length, written[0]?.more], [64, 36])
+    assert.ok(written[0]?.addresses.every(({ address }) => now.has(address) && Number(/\d+/.exec(address)) < 64))
     stop()
+  })
+
+  it('is what was begun, then what was made and is not saved; a deletion is simply tried again', () => {
+    const progress = new Progress()
+    const say = (is: 'started' | 'finished', address: string, action: string) =>
+      progress.add({ is, address, action, text: '' })
+    for (const address of ['a', 'b', 'c']) say('started', address, 'create')
+    for (const address of ['a', 'b']) say('finished', address, 'create')
+    say('started', 'd', 'delete')
+    assert.deepEqual(
+      [...inDoubt(progress, new Set(['a']))],
+      [
+        ['c', 'create'],
+        ['b', 'create'],
+      ],
+    )
+    assert.deepEqual([...underWay(progress)], [['c', 'create']])
   })
 
   it('is written again when that failed', async () => {

@@ -10,7 +10,7 @@ const MOST = 64
 
 export interface InFlightOptions {
   readonly clock: Clock
-  /** Addresses in doubt right now, by what is done to them. */
+  /** Addresses in doubt right now, by what is done to them, those first that are to be named before others. */
   now(): ReadonlyMap<string, string>
   /** May take long; is called again only after it has ended. */
   write(inFlight: InFlight): Promise<void>
@@ -53,9 +53,9 @@ export function watchInFlight({ clock, now, write }: InFlightOptions): () => voi
 }
 
 function bound(held: readonly (readonly [string, string])[]): InFlight {
-  const sorted = [...held].sort(([a], [b]) => (a < b ? -1 : 1))
+  const named = held.slice(0, MOST).sort(([a], [b]) => (a < b ? -1 : 1))
   return {
-    addresses: sorted.slice(0, MOST).map(([address, action]) => ({ address, action })),
-    more: Math.max(0, sorted.length - MOST),
+    addresses: named.map(([address, action]) => ({ address, action })),
+    more: held.length - named.length,
   }
 }

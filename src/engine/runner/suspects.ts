@@ -11,11 +11,15 @@ export function suspectsOf(progress: Progress, known: ReadonlySet<string>, runId
     .sort((a, b) => (a.address < b.address ? -1 : 1))
 }
 
-/** By address, what is done to it. */
+/** By address, what is done to it; what is still under way comes first. */
 export function inDoubt(progress: Progress, known: ReadonlySet<string>): ReadonlyMap<string, string> {
-  const begun = [...progress.inFlight].filter(([, action]) => action !== 'delete')
   const unwritten = [...progress.finished].filter(([address, action]) => action === 'create' && !known.has(address))
-  return new Map([...unwritten, ...begun])
+  return new Map([...underWay(progress), ...unwritten])
+}
+
+/** All that can be said where Terraform keeps the state by itself. */
+export function underWay(progress: Progress): ReadonlyMap<string, string> {
+  return new Map([...progress.inFlight].filter(([, action]) => action !== 'delete'))
 }
 
 /** What an interrupted run leaves in doubt: by what its Terraform said, and where that is lost, by what was written down. */

@@ -14,7 +14,7 @@ import { PlanKeeper } from './plan-keeper.ts'
 import { clearForFetch, type Layout, layOut, layOutFrozen, markFetched, needsFetch, remoteBackend } from './prepare.ts'
 import { cliConfigFile, sharePackages } from './providers.ts'
 import type { Session, Trace } from './session.ts'
-import { inDoubt } from './suspects.ts'
+import { inDoubt, underWay } from './suspects.ts'
 import { TerraformRun } from './terraform-run.ts'
 import type { WorkspaceState } from './workspace-state.ts'
 
@@ -84,9 +84,11 @@ async function apply(session: Session, state: WorkspaceState, isRecalled: boolea
 /** For whoever takes this run up on another machine. */
 function keepInFlight(session: Session, state: WorkspaceState): () => void {
   const { keeper, trace, world } = session
+  const { progress } = trace.terraform!
+  const isElsewhere = remoteBackend(trace.layout!.root) !== undefined
   return watchInFlight({
     clock: world.clock,
-    now: () => inDoubt(trace.terraform!.progress, state.savedAddresses),
+    now: () => (isElsewhere ? underWay(progress) : inDoubt(progress, state.savedAddresses)),
     async write(inFlight) {
       const told = progressOf(session, state)
       try {
