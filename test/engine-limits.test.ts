@@ -28,6 +28,13 @@ if (hasTerraform) {
     after(() => world.close())
     const key = (name: string) => ({ namespace: 'default', name })
     const make: EngineWorld['make'] = (...wish) => world.make(...wish)
+    const happens = async (what: string, test: () => boolean | Promise<boolean>) => {
+      const deadline = Date.now() + 180_000
+      while (!(await test())) {
+        assert.ok(Date.now() < deadline, `it never happened that ${what}`)
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
     const logOf = async (name: string) => {
       const run = (await readRecord(world.connection.objects, key(name)))!.record.run!
       return (await readLog(world.connection.objects, key(name), run.id)) ?? ''
@@ -83,7 +90,7 @@ output "password" {
             found.push(JSON.stringify(one))
         return found
       }
-      while ((await plans()).length === 0) await new Promise((resolve) => setTimeout(resolve, 50))
+      await happens('the plan is stored', async () => (await plans()).length > 0)
       const stored = (await plans()).join()
       const report = readFileSync(join(folder, 'report.json'), 'utf8')
       rmSync(hold)
@@ -127,8 +134,7 @@ output "password" {
         world.requests
           .map(({ method, path }) => `${method} ${path.split('?')[0]}`)
           .filter((line) => line.includes('lengthy') && !/^GET .*workspacetemplateapplies\/lengthy$/.test(line))
-      const isStored = () => asked().some((line) => /^DELETE .*\/capt-plan-/.test(line))
-      while (!isStored()) await new Promise((resolve) => setTimeout(resolve, 50))
+      await happens('the plan is stored', () => asked().some((line) => /^DELETE .*\/capt-plan-/.test(line)))
       rmSync(hold)
       await world.until('lengthy', isReady)
       const all = asked()

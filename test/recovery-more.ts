@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pass } from 'node:timers/promises'
 import { RETRY_ANNOTATION, WorkspaceTemplateApply } from '#api'
 import { declareGone, findOwner, readLog } from '#engine'
 import { systemClock } from '#lib'
@@ -83,7 +82,7 @@ export async function surviveWithPlan(successor: Successor): Promise<void> {
     const manager = await world.startManager()
     await world.createApply()
     await world.reach('between')
-    while ((await world.plans()).length === 0) await pass(50)
+    await world.untilStored()
     const { id, plan } = (await world.record())!.run!
     assert.deepEqual(plan, { add: 6, change: 0, destroy: 0, replace: 0 })
     await world.kill('machine', manager)

@@ -40,8 +40,8 @@ export interface RecoveryWorld extends EngineWorld {
   commands(): readonly string[]
   /** The next apply ends as if its plan were not good for the state that is there. */
   refuseNextApply(): void
-  /** Names of the Secrets that hold a plan. */
-  plans(): Promise<readonly string[]>
+  /** Resolves when a plan lies in a Secret. */
+  untilStored(): Promise<void>
   /** What Terraform has said in the run that is on. */
   messages(): string
   state(): Promise<StateInfo | undefined>
@@ -148,7 +148,7 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
     record,
     ledger,
     commands: () => readFileSync(commandsFile, 'utf8').split('\n').filter(Boolean),
-    plans,
+    untilStored: () => waitFor('the storing of the plan', async () => (await plans()).length > 0),
     refuseNextApply: () => writeFileSync(join(marks, 'refuse'), ''),
     messages: () => (existsSync(folder.messages) ? readFileSync(folder.messages, 'utf8') : ''),
     state: async () => readState((await loadState(objects, KEY)) ?? ''),
