@@ -8,6 +8,7 @@ import {
   type ClusterApiVersion,
   type ClusterFacts,
   clusterKind,
+  isSameCluster,
   type Key,
   keyOf,
   MOVE_LABEL,
@@ -70,6 +71,7 @@ export function addonPipelineController(ports: PipelinePorts): Controller<AddonP
             .list<AddonPipeline>(AddonPipeline)
             .filter((pipeline) => serves(pipeline, object, ports))
             .map(keyOf),
+        ignores: isSameCluster,
       },
     ],
     observe: async (world, pipeline) => observe(world, pipeline, ports),
@@ -98,9 +100,10 @@ function serves(pipeline: AddonPipeline, cluster: AnyObject, { homeNamespace }: 
 function observe({ cache }: World, pipeline: Projected<AddonPipeline>, ports: PipelinePorts): PipelineSeen {
   const clusters = cache
     .list(clusterKind(ports.clusterApi))
+    .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter((cluster) => serves(pipeline, cluster, ports))
+    .filter(({ metadata }) => selects(pipeline.spec.clusterSelector, metadata.labels ?? {}))
     .map(readCluster)
-    .filter((cluster) => !cluster.deleting && selects(pipeline.spec.clusterSelector, cluster.labels))
   const value = `${pipeline.metadata.namespace}/${pipeline.metadata.name}`
   const deliveries = cache.list<AddonDelivery>(AddonDelivery, { index: 'pipeline', value })
   const unselected = deliveries.filter((delivery) => {
@@ -143,12 +146,9 @@ export function decide(
   }
   if (seen.fault) return stalled('PipelineInvalid', seen.fault.message, seen.fault.hint)
   if (!isHeld) return act<PipelineAction>({ do: 'add-finalizer' })
-  const isFor = (delivery: Projected<AddonDelivery>, cluster: ClusterFacts) =>
-    delivery.metadata.namespace === cluster.namespace && delivery.spec.clusterName === cluster.name
+  const served = new Set(deliveries.map(({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`))
   // A paused Cluster may be on its way to another home, and its delivery with it.
-  const missing = clusters.filter(
-    (cluster) => !cluster.paused && !deliveries.some((delivery) => isFor(delivery, cluster)),
-  )
+  const missing = clusters.filter((cluster) => !cluster.paused && !served.has(`${cluster.namespace}/${cluster.name}`))
   const actions: PipelineAction[] = [
     ...missing.map((cluster) => ({ do: 'create-delivery' as const, cluster })),
     ...seen.unselected.map((delivery) => ({ do: 'release-delivery' as const, delivery })),

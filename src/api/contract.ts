@@ -1,6 +1,6 @@
 // The fields we share with Cluster API, named once, by contract version. Everybody else reads a Cluster as plain
 // facts, whichever form the server gave it in, and asks the questions of the contract (paused, managed, moved) here.
-import { isPlainObject } from '#lib'
+import { isPlainObject, jsonEqual } from '#lib'
 import type { ClusterApiVersion } from './foreign.ts'
 import type { AnyObject, Key, OwnerReference } from './object.ts'
 
@@ -69,6 +69,11 @@ export function readCluster(object: AnyObject): ClusterFacts {
     annotations: metadata.annotations ?? {},
     ...read(wanted, found),
   }
+}
+
+/** A change of a Cluster that alters none of these facts: its conditions come and go with every step of core. */
+export function isSameCluster(now: AnyObject, before: AnyObject): boolean {
+  return jsonEqual(readCluster(now), readCluster(before))
 }
 
 type VersionedFacts = Pick<

@@ -4,11 +4,25 @@ export type JsonObject = { readonly [key: string]: Json }
 
 /** Keys sorted at every level, undefined dropped: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) => {
-    if (inner === null || typeof inner !== 'object' || Array.isArray(inner)) return inner
-    const entries = Object.entries(inner).filter(([, item]) => item !== undefined)
-    return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
-  })
+  return JSON.stringify(sorted(value))
+}
+
+/** What is in order already, as most that an API server sends, is handed on as it is: copies are what costs here. */
+function sorted(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value
+  if (Array.isArray(value)) {
+    const items = value.map(sorted)
+    return items.every((item, i) => item === value[i]) ? value : items
+  }
+  const { toJSON } = value as { toJSON?: unknown }
+  if (typeof toJSON === 'function') return sorted(toJSON.call(value, ''))
+  const record = value as Record<string, unknown>
+  const keys = Object.keys(record)
+  const isInOrder = keys.every((key, i) => i === 0 || keys[i - 1]! < key)
+  if (!isInOrder) keys.sort()
+  const values = keys.map((key) => sorted(record[key]))
+  if (isInOrder && values.every((item, i) => item === record[keys[i]!])) return value
+  return Object.fromEntries(keys.map((key, i) => [key, values[i]]))
 }
 
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
@@ -20,7 +34,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]))
   if (!isPlainObject(a) || !isPlainObject(b)) return false
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
-  for (const key of keys) if (!jsonEqual(a[key], b[key])) return false
+  for (const key of Object.keys(a)) if (!jsonEqual(a[key], b[key])) return false
+  for (const key of Object.keys(b)) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false
   return true
 }

@@ -4,18 +4,22 @@ import { hashOf } from '#lib'
 
 /** Acting this often on the very same observation is no progress. */
 const SAME_LIMIT = 5
+/** A row of so few steps is everyday; what they saw is not worth a hash. */
+const EVERYDAY_STEPS = 2
 /** Nobody needs this many steps in a row; an observation with a clock in it never looks the same twice. */
 const STEP_LIMIT = 50
+
+const UNSEEN = 'unseen'
 
 export class HotLoopGuard {
   readonly #seen = new Map<string, { hash: string; same: number; steps: number }>()
 
   /** True when the object should slow down. */
   acted(id: string, observation: unknown): boolean {
-    const hash = fingerprint(observation)
     const known = this.#seen.get(id)
-    const same = known?.hash === hash ? known.same + 1 : 1
     const steps = (known?.steps ?? 0) + 1
+    const hash = steps > EVERYDAY_STEPS ? fingerprint(observation) : UNSEEN
+    const same = known?.hash === hash || known?.hash === UNSEEN ? known.same + 1 : 1
     this.#seen.set(id, { hash, same, steps })
     return same > SAME_LIMIT || steps > STEP_LIMIT
   }

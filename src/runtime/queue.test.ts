@@ -23,6 +23,7 @@ function aQueue(concurrency = 1) {
       return new Promise((resolve) => open.set(keyText(taken), resolve))
     })
   const end = async (text: string, again: Again = 'never') => {
+    await clock.advance(0)
     const resolve = open.get(text)
     assert.ok(resolve, `${text} is not being worked on`)
     open.delete(text)
@@ -43,10 +44,21 @@ describe('the work queue', () => {
     assert.equal(value(metrics, 'workqueue_adds_total'), 1)
   })
 
-  it('looks once more, and only afterwards, at an object that changed during its turn', async () => {
+  it('takes one turn for all that is said of an object in one breath, also when it is free to work', async () => {
     const { queue, turns, start, end } = aQueue(4)
     start()
     queue.add(key('a/x'))
+    queue.add(key('a/x'))
+    await end('a/x')
+    assert.deepEqual(turns, ['a/x'])
+    assert.equal(queue.depth + queue.active, 0)
+  })
+
+  it('looks once more, and only afterwards, at an object that changed during its turn', async () => {
+    const { queue, turns, start, end, clock } = aQueue(4)
+    start()
+    queue.add(key('a/x'))
+    await clock.advance(0)
     queue.add(key('a/x'))
     queue.add(key('a/x'))
     assert.deepEqual(turns, ['a/x'])
@@ -67,9 +79,10 @@ describe('the work queue', () => {
   })
 
   it('works on as many objects at once as it was allowed to', async () => {
-    const { queue, turns, start, end } = aQueue(3)
+    const { queue, turns, start, end, clock } = aQueue(3)
     start()
     for (const name of ['a', 'b', 'c', 'd']) queue.add(key(`n/${name}`))
+    await clock.advance(0)
     assert.deepEqual([turns.length, queue.active, queue.depth], [3, 3, 1])
     await end('n/b')
     assert.deepEqual([turns.length, queue.active, queue.depth], [4, 3, 0])
@@ -101,6 +114,7 @@ describe('the work queue', () => {
     const { queue, turns, start, clock, end, metrics } = aQueue()
     start()
     queue.add(key('a/x'))
+    await clock.advance(0)
     const waits: number[] = []
     for (let i = 0; i < 20; i++) {
       const before = clock.monotonic()
@@ -169,6 +183,7 @@ describe('the work queue', () => {
     start()
     for (const name of ['a', 'b', 'c']) queue.add(key(`n/${name}`))
     queue.addAfter(key('n/d'), 10)
+    await clock.advance(0)
     const stopped = queue.stop(10_000)
     await end('n/a', 'now')
     await end('n/b')
@@ -183,6 +198,7 @@ describe('the work queue', () => {
     const { queue, start, clock } = aQueue()
     start()
     queue.add(key('n/a'))
+    await clock.advance(0)
     const stopped = queue.stop(10_000)
     await clock.advance(10_000)
     assert.deepEqual(await stopped, [key('n/a')])

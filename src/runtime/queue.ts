@@ -46,6 +46,7 @@ export function createQueue(options: { name: string; clock: Clock; metrics?: Met
   let work: ((key: Key) => Promise<Again>) | undefined
   let concurrency = 0
   let stopped = false
+  let isPumping = false
   let onIdle: (() => void) | undefined
 
   function add(key: Key): void {
@@ -57,7 +58,17 @@ export function createQueue(options: { name: string; clock: Clock; metrics?: Met
     metrics.added()
     if (processing.has(id)) return
     ready.push(key.namespace ?? '', id)
-    pump()
+    pumpSoon()
+  }
+
+  /** After everybody who speaks now has spoken: what one piece of news, or a row of them, says of a key is one turn. */
+  function pumpSoon(): void {
+    if (isPumping) return
+    isPumping = true
+    queueMicrotask(() => {
+      isPumping = false
+      pump()
+    })
   }
 
   function addAfter(key: Key, delayMs: number): void {

@@ -3,11 +3,13 @@ import {
   CAPTCluster,
   CAPTControlPlane,
   isExternallyManaged,
+  isSameCluster,
   type KindRef,
   keyOf,
   readCluster,
   WorkspaceTemplateApply,
 } from '#api'
+import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { actOnCluster } from './act.ts'
 import { type Action, decide } from './decide.ts'
@@ -33,12 +35,15 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
           const { namespace, infrastructureRef } = readCluster(changed)
           return infrastructureRef?.kind === CAPTCluster.kind ? [{ namespace, name: infrastructureRef.name }] : []
         },
+        ignores: isSameCluster,
       },
       { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTCluster.kind) },
       {
         kind: CAPTControlPlane,
         toKeys: (changed, cache) =>
           clusterValues(changed).flatMap((value) => cache.list(CAPTCluster, { index: BY_CLUSTER, value }).map(keyOf)),
+        // The network asks only which control planes there are.
+        ignores: (now, before) => jsonEqual(clusterValues(now), clusterValues(before)),
       },
     ],
     indexes: [

@@ -6,6 +6,7 @@ import {
   CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   isExternallyManaged,
+  isSameCluster,
   type Key,
   type KindRef,
   keyOf,
@@ -94,6 +95,7 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
           const { namespace, controlPlaneRef } = readCluster(changed)
           return controlPlaneRef?.kind === CAPTControlPlane.kind ? [{ namespace, name: controlPlaneRef.name }] : []
         },
+        ignores: isSameCluster,
       },
       { kind: CAPTCluster, toKeys: toPlanes },
       { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTControlPlane.kind) },

@@ -31,6 +31,7 @@ export interface WorkspaceApplyOptions {
 }
 
 const BY_CLUSTER = 'cluster'
+const BY_TURN = 'turn'
 
 export function workspaceApplyController(
   options: WorkspaceApplyOptions,
@@ -56,6 +57,7 @@ export function workspaceApplyController(
     indexes: [
       { kind: WorkspaceTemplateApply, name: BY_DEPENDENCY, values: dependencyValues },
       { kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues },
+      { kind: WorkspaceTemplateApply, name: BY_TURN, values: turnValues },
       { kind: WorkspaceTemplateApply, name: BY_CLUSTER, values: clusterValues },
     ],
     observe: (world, apply) => observeApply(world, apply, observing),
@@ -91,13 +93,16 @@ function neighboursOf(changed: Projected<AnyObject>, cache: Cache) {
     return other?.metadata.deletionTimestamp ? [other] : []
   })
   const next = templateValues(changed).flatMap((value) =>
-    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value }).filter(isWaitingForTurn),
+    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TURN, value }),
   )
   return [...waiting, ...going, ...next].filter((other) => other.metadata.uid !== changed.metadata.uid).map(keyOf)
 }
 
-function isWaitingForTurn(apply: WorkspaceTemplateApply): boolean {
-  return apply.status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === 'WaitingForTurn') ?? false
+/** The template of an apply that waits for its turn. An index, because every change of every apply asks for them. */
+function turnValues(object: AnyObject): readonly string[] {
+  const { conditions = [] } = (object as WorkspaceTemplateApply).status ?? {}
+  const isWaiting = conditions.some(({ type, reason }) => type === 'Ready' && reason === 'WaitingForTurn')
+  return isWaiting ? templateValues(object) : []
 }
 
 function clusterValues(object: AnyObject): readonly string[] {

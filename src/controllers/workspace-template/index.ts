@@ -2,6 +2,7 @@
 // there are and how many a change of it has not reached yet.
 import { type AnyObject, TEMPLATE_FINALIZER, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import type { Cache, Projected } from '#kube'
+import { jsonEqual } from '#lib'
 import {
   act,
   addFinalizer,
@@ -40,7 +41,7 @@ export function workspaceTemplateController(): Controller<WorkspaceTemplate, Obs
   return {
     name: 'workspacetemplate',
     kind: WorkspaceTemplate,
-    wakes: [{ kind: WorkspaceTemplateApply, toKeys: templateKeys }],
+    wakes: [{ kind: WorkspaceTemplateApply, toKeys: templateKeys, ignores: isCountedAlike }],
     indexes: [{ kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues }],
     observe: async ({ cache, clock }, template) => observe(cache, template, changedAt, clock.monotonic()),
     decide,
@@ -57,6 +58,15 @@ function templateKeys(changed: Projected<AnyObject>) {
     const [namespace = '', name = ''] = text.split('/')
     return { namespace, name }
   })
+}
+
+/** Most of what an apply says of itself changes neither how many there are nor how many are behind. */
+function isCountedAlike(now: Projected<AnyObject>, before: Projected<AnyObject>): boolean {
+  const counted = (object: AnyObject) => {
+    const { appliedHash, templateGeneration } = (object as WorkspaceTemplateApply).status ?? {}
+    return [...templateValues(object), appliedHash !== undefined, templateGeneration]
+  }
+  return jsonEqual(counted(now), counted(before))
 }
 
 function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<string, number>, nowMs: number): Observed {

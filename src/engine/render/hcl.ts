@@ -1,5 +1,6 @@
 // Reads HCL just far enough: where a `${…}` of ours stands, and which variables the text declares.
 // It never refuses text; Terraform itself is the judge of what is valid.
+import { rememberRecent } from './recent.ts'
 
 export interface Hole {
   readonly start: number
@@ -189,6 +190,9 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
   if (attribute) endAttribute()
   return { holes, blocks }
 }
+
+/** Without holes, and remembered: the modules of a fleet are the same few texts. */
+export const scanRecent = rememberRecent(8, (text) => scanHcl(text))
 
 function endOfLine(text: string, from: number): number {
   const end = text.indexOf('\n', from)

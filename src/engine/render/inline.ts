@@ -1,7 +1,8 @@
 // Puts the values of an apply into inline Terraform text without their ever becoming text of it: a `${key}` of ours
 // becomes a reference to a Terraform variable made for it. Where Terraform takes no reference, the value is quoted.
 import { isPlainObject, shortHash } from '#lib'
-import { isLiteralOnly, quoteHcl, scanHcl } from './hcl.ts'
+import { type Hole, isLiteralOnly, quoteHcl, scanHcl } from './hcl.ts'
+import { rememberRecent } from './recent.ts'
 
 export interface Substituted {
   readonly text: string
@@ -18,7 +19,7 @@ export function referenceName(key: string): string {
 }
 
 export function substituteHcl(text: string, values: Values): Substituted {
-  const { holes } = scanHcl(text, (key) => Object.hasOwn(values, key))
+  const holes = holesOf(text, Object.keys(values))
   const references: Record<string, string> = {}
   let out = ''
   let done = 0
@@ -35,6 +36,17 @@ export function substituteHcl(text: string, values: Values): Substituted {
     done = end
   }
   return { text: out + text.slice(done), references }
+}
+
+const recentHoles = rememberRecent(8, (id) => {
+  const [keys, text] = JSON.parse(id) as [string[], string]
+  const ours = new Set(keys)
+  return scanHcl(text, (key) => ours.has(key)).holes
+})
+
+/** The same names in the same text have the same places, whatever their values are. */
+function holesOf(text: string, keys: string[]): readonly Hole[] {
+  return recentHoles(JSON.stringify([keys.sort(), text]))
 }
 
 /** The same for Terraform's JSON syntax. Text that is not JSON is handed on as it is: Terraform says what is wrong. */

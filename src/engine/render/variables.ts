@@ -1,7 +1,7 @@
 // Which variables a root module declares, and the one JSON file that gives it their values.
 import { isPlainObject, type Json } from '#lib'
 import type { Variables } from '../workspace.ts'
-import { scanHcl } from './hcl.ts'
+import { scanRecent } from './hcl.ts'
 
 export interface Declared {
   /** Type expression as written; empty when left out. */
@@ -20,7 +20,7 @@ export function declaredVariables(files: Readonly<Record<string, string>>): Read
 }
 
 function addFromHcl(text: string, declared: Map<string, Declared>): void {
-  for (const { type, labels, attributes } of scanHcl(text).blocks) {
+  for (const { type, labels, attributes } of scanRecent(text).blocks) {
     const [name] = labels
     if (type !== 'variable' || name === undefined) continue
     declared.set(name, { type: attributes['type'] ?? '', sensitive: attributes['sensitive'] === 'true' })

@@ -1,7 +1,8 @@
 // Works out what a module made of terraform_data would come to: its resources, by address, and its outputs. Nothing runs.
 import { createHash } from 'node:crypto'
 import { isPlainObject, type Json } from '#lib'
-import { scanHcl } from '../render/hcl.ts'
+import { scanRecent } from '../render/hcl.ts'
+import { rememberRecent } from '../render/recent.ts'
 import type { StateOutput } from '../state/state-file.ts'
 import { type Expression, parseExpression, unsupported } from './expression.ts'
 import { callFunction } from './functions.ts'
@@ -22,6 +23,9 @@ export function evaluateModule(
   return { addresses: module.addresses(), outputs: module.outputs() }
 }
 
+/** As many as a few modules have. */
+const parse = rememberRecent(256, parseExpression)
+
 class Module {
   readonly #variables = new Map<string, Attributes>()
   readonly #locals = new Map<string, string>()
@@ -39,7 +43,7 @@ class Module {
   }
 
   #readHcl(content: string): void {
-    for (const { type, labels, attributes } of scanHcl(content).blocks) {
+    for (const { type, labels, attributes } of scanRecent(content).blocks) {
       const [first = '', second = ''] = labels
       if (type === 'variable') this.#variables.set(first, attributes)
       else if (type === 'locals') for (const [name, text] of Object.entries(attributes)) this.#locals.set(name, text)
@@ -129,7 +133,7 @@ class Module {
   }
 
   #text(text: string, scope: Scope): Json {
-    return this.#evaluate(parseExpression(text), scope)
+    return this.#evaluate(parse(text), scope)
   }
 
   #evaluate(expression: Expression, scope: Scope): Json {
