@@ -15,7 +15,7 @@ import {
   type Objects,
   type ServerAccess,
 } from '#kube'
-import { CaptError, type Clock, type Log, sleep, systemClock } from '#lib'
+import { CaptError, type Clock, type Log, noMetrics, sleep, systemClock } from '#lib'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
 import {
   jsonLog,
@@ -112,7 +112,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       env,
       clock,
     }))
-  const metrics = prometheusMetrics()
+  // Nobody can ask for numbers that are served nowhere.
+  const numbers = options.metrics && prometheusMetrics()
+  const metrics = numbers ?? noMetrics
   const identity = `${hostname()}_${randomUUID()}`
   const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt', userAgent: USER_AGENT })
   const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close()]
@@ -183,10 +185,10 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       const health = await serveHealth({ live: [], ready, clock, ...options.health })
       undo.push(() => health.close())
     }
-    if (options.metrics) {
+    if (options.metrics && numbers) {
       const certificate = selfSigned(['localhost', LEASE], ['127.0.0.1'], clock)
       const review = reviewByApiServer({ objects: connection.objects, clock, log })
-      const server = await serveMetrics({ metrics, review, certificate, clock, log, ...options.metrics })
+      const server = await serveMetrics({ metrics: numbers, review, certificate, clock, log, ...options.metrics })
       undo.push(() => server.close())
     }
     if (options.controllers.includes('addons'))

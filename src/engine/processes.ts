@@ -24,8 +24,10 @@ export function identityOf(pid: number): ProcessIdentity | undefined {
   return start === undefined ? undefined : { pid, start, ...place() }
 }
 
+let own: ProcessIdentity | undefined
 export function ownIdentity(): ProcessIdentity {
-  return { pid: process.pid, start: startOf(process.pid) ?? '', ...place() }
+  own ??= { pid: process.pid, start: startOf(process.pid) ?? '', ...place() }
+  return own
 }
 
 export function livenessOf(who: ProcessIdentity): Liveness {

@@ -1,6 +1,6 @@
 // All informers of one connection behind one cache. Registering is cheap; `start` opens one watch per kind.
 import { type AnyObject, apiVersionOf, groupKindOf, type Key, type KindRef } from '#api'
-import { type Clock, messageOf, systemClock } from '#lib'
+import { type Clock, copyOf, messageOf, systemClock } from '#lib'
 import type { Client } from './client.ts'
 import { ownersOf } from './indexes.ts'
 import { createInformer, type Incident, type Informer, type InformerSettings } from './informer.ts'
@@ -139,8 +139,9 @@ export function createInformers(client: Client, options: InformersOptions = {}):
       if (object.kind !== kind.kind || object.apiVersion !== apiVersionOf(entry.kind)) return
       if (entry.namespace !== undefined && object.metadata.namespace !== entry.namespace) return
       if (!matchesLabels(object.metadata.labels, entry.labelSelector)) return
-      // The caller keeps its object; the cache gets its own.
-      entry.store.written(entry.projection(structuredClone(object)))
+      // The caller keeps its object; the cache gets its own, without what it would not keep.
+      const { managedFields: _fields, ...metadata } = object.metadata
+      entry.store.written(entry.projection(copyOf({ ...object, metadata })))
     },
     counts: () =>
       [...registered.values()].map(({ kind, store, informer, synced }) => {

@@ -1,10 +1,10 @@
 // Content hashes. `shortHash` ends names that must be unique and readable; it never ends in a digit,
 // because Terraform's kubernetes backend reads a trailing number as a chunk index.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { canonicalJson } from './json.ts'
 
 export function sha256(text: string | Uint8Array): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text, 'hex')
 }
 
 export function hashOf(value: unknown): string {
@@ -15,7 +15,7 @@ const LETTERS = 'bcdfghjklmnpqrstvwxz'
 
 /** Letters only, so that it can stand at the end of any Kubernetes name. */
 export function shortHash(text: string, length = 8): string {
-  const digest = createHash('sha256').update(text).digest()
+  const digest = hash('sha256', text, 'buffer')
   let out = ''
   for (let i = 0; i < length; i++) out += LETTERS[digest[i]! % LETTERS.length]
   return out

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { canonicalJson, jsonEqual } from './json.ts'
+import { canonicalJson, copyOf, jsonEqual } from './json.ts'
 
 /** The same value with the keys of every object in another order. */
 function shuffled(value: unknown): unknown {
@@ -39,3 +39,29 @@ describe('equality of JSON', () => {
     assert.ok(!jsonEqual({ a: [] }, { a: {} }))
   })
 })
+
+describe('a copy of JSON', () => {
+  it('says the same and shares nothing that can be changed', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const frozen = deepFreeze(value)
+        const copy = copyOf(frozen)
+        assert.equal(JSON.stringify(copy), JSON.stringify(value))
+        assert.ok(!isFrozenObject(copy))
+      }),
+    )
+    const odd = JSON.parse('{"__proto__":{"a":1}}')
+    assert.equal(JSON.stringify(copyOf(odd)), '{"__proto__":{"a":1}}')
+  })
+})
+
+function deepFreeze<T>(value: T): T {
+  if (value !== null && typeof value === 'object') for (const inner of Object.values(value)) deepFreeze(inner)
+  return Object.freeze(value)
+}
+
+function isFrozenObject(value: unknown): boolean {
+  if (value === null || typeof value !== 'object') return false
+  const isEmpty = Object.keys(value).length === 0
+  return (!isEmpty && Object.isFrozen(value)) || Object.values(value).some(isFrozenObject)
+}

@@ -38,3 +38,17 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   for (const key of Object.keys(b)) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false
   return true
 }
+
+/** A copy of a JSON value, all the way down. */
+export function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  if (!isPlainObject(value)) return value
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') Object.defineProperty(copy, key, { value: copyOf(value[key]), ...PLAIN })
+    else copy[key] = copyOf(value[key])
+  }
+  return copy as T
+}
+
+const PLAIN = { enumerable: true, configurable: true, writable: true }

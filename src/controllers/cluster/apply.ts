@@ -96,6 +96,17 @@ export function readApply(apply: WorkspaceTemplateApply | undefined): ApplyFacts
   }
 }
 
+/** A change that tells the owner of an apply nothing: the steps of its run, and that it may be moved again. */
+export function isSameApply(now: AnyObject, before: AnyObject): boolean {
+  const told = (object: AnyObject) => {
+    const { generation, deletionTimestamp, labels, ownerReferences, annotations } = object.metadata
+    const { [BLOCK_MOVE_ANNOTATION]: _move, ...notes } = annotations ?? {}
+    const facts = readApply(object as WorkspaceTemplateApply)
+    return { generation, deletionTimestamp, labels, ownerReferences, notes, facts }
+  }
+  return jsonEqual(told(now), told(before))
+}
+
 function stateOf(apply: WorkspaceTemplateApply): ApplyState {
   const ready = conditionNow(apply, 'Ready')
   if (ready?.status === 'True') return { is: 'applied' }

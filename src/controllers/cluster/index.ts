@@ -12,6 +12,7 @@ import {
 import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { actOnCluster } from './act.ts'
+import { isSameApply } from './apply.ts'
 import { type Action, decide } from './decide.ts'
 import { BY_CLUSTER, type Observed, observeCluster } from './observe.ts'
 import { statusOf } from './status.ts'
@@ -37,7 +38,11 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
         },
         ignores: isSameCluster,
       },
-      { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTCluster.kind) },
+      {
+        kind: WorkspaceTemplateApply,
+        toKeys: (changed) => ownersOf(changed, CAPTCluster.kind),
+        ignores: isSameApply,
+      },
       {
         kind: CAPTControlPlane,
         toKeys: (changed, cache) =>

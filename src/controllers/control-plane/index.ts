@@ -17,8 +17,9 @@ import {
 } from '#api'
 import type { Aws } from '#aws'
 import type { Cache, Events, InformerOptions, Objects, Projected } from '#kube'
-import { type Clock, type Log, type Metrics, noMetrics, silentLog } from '#lib'
+import { type Clock, jsonEqual, type Log, type Metrics, noMetrics, silentLog } from '#lib'
 import type { Controller } from '#runtime'
+import { isSameApply } from '../cluster/apply.ts'
 import { BY_CLUSTER } from '../cluster/observe.ts'
 import { clusterValues, ownersOf } from '../cluster/wakes.ts'
 import { actOnControlPlane, type Reach } from './act.ts'
@@ -29,6 +30,7 @@ import { secretsByName, toFacts, watchedSecrets } from './known-secrets.ts'
 import { createMemory } from './memory.ts'
 import { type Observed, type OldestNode, observeControlPlane } from './observe.ts'
 import { statusOf } from './status.ts'
+import { networkOf } from './variables.ts'
 
 export interface CaptControlPlaneOptions extends VersionRules {
   /** Cluster in the version that the server serves. */
@@ -97,8 +99,12 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
         },
         ignores: isSameCluster,
       },
-      { kind: CAPTCluster, toKeys: toPlanes },
-      { kind: WorkspaceTemplateApply, toKeys: (changed) => ownersOf(changed, CAPTControlPlane.kind) },
+      { kind: CAPTCluster, toKeys: toPlanes, ignores: isSameNetwork },
+      {
+        kind: WorkspaceTemplateApply,
+        toKeys: (changed) => ownersOf(changed, CAPTControlPlane.kind),
+        ignores: isSameApply,
+      },
       ...(secrets === 'watched'
         ? [{ kind: SecretKind, toKeys: (changed: AnyObject) => ownersOf(changed, CAPTControlPlane.kind) }]
         : []),
@@ -117,4 +123,10 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
     status: statusOf,
     stop: () => keeper.stop(),
   }
+}
+
+/** Of the CAPTCluster only the network and where it is matter here. */
+function isSameNetwork(now: AnyObject, before: AnyObject): boolean {
+  const told = (object: AnyObject) => [clusterValues(object), networkOf(object as CAPTCluster, '')]
+  return jsonEqual(told(now), told(before))
 }

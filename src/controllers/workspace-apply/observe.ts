@@ -89,7 +89,7 @@ export async function observeApply(
   const isQuiet = view.activity !== 'running'
   const { rendering, forbidden } =
     template && isQuiet
-      ? await tryRender(sources(objects, clock, apply), template, apply)
+      ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), template, apply)
       : { rendering: undefined, forbidden: undefined }
   const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
   return {
@@ -114,6 +114,9 @@ export async function observeApply(
     retryToken: apply.metadata.annotations?.[RETRY_ANNOTATION],
   }
 }
+
+const failedRunOf = (record: RunRecord | undefined): string | undefined =>
+  record?.run?.fault === undefined ? undefined : record.run.id
 
 export function ownerOf(apply: WorkspaceTemplateApply): Owner {
   const { namespace = '', name, uid = '', labels } = apply.metadata

@@ -30,7 +30,7 @@ describe('the sources of a template', () => {
     seen.data = { size: 'large' }
     assert.equal(await look(), 'small')
     assert.equal(seen.reads, 1)
-    await clock.advance(5_000)
+    await clock.advance(20_000)
     assert.equal(await look(), 'large')
   })
 
@@ -41,6 +41,15 @@ describe('the sources of a template', () => {
     for (const over of [{}, { generation: 2 }, { annotations: { [RETRY_ANNOTATION]: 'now' } }, { uid: 'two' }])
       await sources(objects, clock, apply(over)).get(ConfigMapKind, KEY)
     assert.equal(seen.reads, 4)
+  })
+
+  it('are read anew after a run that failed: they may be what was wrong', async () => {
+    const { seen, objects } = server({ size: 'small' })
+    const sources = recentSources()
+    const clock = handWoundClock()
+    for (const after of [undefined, 'first-run', 'first-run', 'second-run'])
+      await sources(objects, clock, apply(), after).get(ConfigMapKind, KEY)
+    assert.equal(seen.reads, 3)
   })
 
   it('are looked for again as long as they are missing', async () => {

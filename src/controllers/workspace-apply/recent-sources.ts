@@ -6,25 +6,27 @@ import type { Clock } from '#lib'
 
 export type Reader = Pick<Objects, 'get'>
 
-const MOMENT_MS = 5_000
+/** Longer than a manager with a hundred runs at once takes from the first turn to the last. */
+const MOMENT_MS = 20_000
 
 interface Moment {
   readonly untilMs: number
   readonly reads: Map<string, Promise<unknown>>
 }
 
-export type RecentSources = (objects: Reader, clock: Clock, apply: AnyObject) => Reader
+/** `after`: the failed run that this turn follows, if any; what it has read may be what was wrong. */
+export type RecentSources = (objects: Reader, clock: Clock, apply: AnyObject, after?: string) => Reader
 
 export function recentSources(): RecentSources {
   const moments = new Map<string, Moment>()
-  return (objects, clock, { metadata }) => {
+  return (objects, clock, { metadata }, after) => {
     const nowMs = clock.monotonic()
     for (const [wish, { untilMs }] of moments) {
       if (untilMs > nowMs) break
       moments.delete(wish)
     }
     const { uid, generation, annotations } = metadata
-    const wish = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION]])
+    const wish = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION], after])
     const { reads } = moments.get(wish) ?? { reads: new Map<string, Promise<unknown>>() }
     if (!moments.has(wish)) moments.set(wish, { untilMs: nowMs + MOMENT_MS, reads })
     return {
