@@ -17,7 +17,7 @@ import type { Action } from './actions.ts'
 import { decide } from './decide.ts'
 import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
 import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
-import { recentSources } from './recent-sources.ts'
+import { MOMENT_MS, recentSources } from './recent-sources.ts'
 import { statusOf } from './status.ts'
 
 export interface WorkspaceApplyOptions {
@@ -41,7 +41,7 @@ export function workspaceApplyController(
     engine,
     clusterKind,
     sourceSeconds,
-    sources: recentSources(),
+    sources: recentSources(Math.min(MOMENT_MS, (sourceSeconds ?? Number.POSITIVE_INFINITY) * 1000)),
     ...(backoff ? { backoff } : {}),
   }
   return {

@@ -7,7 +7,7 @@ import type { Clock } from '#lib'
 export type Reader = Pick<Objects, 'get'>
 
 /** Longer than a manager with a hundred runs at once takes from the first turn to the last. */
-const MOMENT_MS = 20_000
+export const MOMENT_MS = 20_000
 
 interface Moment {
   readonly untilMs: number
@@ -17,7 +17,7 @@ interface Moment {
 /** `after`: the failed run that this turn follows, if any; what it has read may be what was wrong. */
 export type RecentSources = (objects: Reader, clock: Clock, apply: AnyObject, after?: string) => Reader
 
-export function recentSources(): RecentSources {
+export function recentSources(momentMs = MOMENT_MS): RecentSources {
   const moments = new Map<string, Moment>()
   return (objects, clock, { metadata }, after) => {
     const nowMs = clock.monotonic()
@@ -28,7 +28,7 @@ export function recentSources(): RecentSources {
     const { uid, generation, annotations } = metadata
     const wish = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION], after])
     const { reads } = moments.get(wish) ?? { reads: new Map<string, Promise<unknown>>() }
-    if (!moments.has(wish)) moments.set(wish, { untilMs: nowMs + MOMENT_MS, reads })
+    if (!moments.has(wish)) moments.set(wish, { untilMs: nowMs + momentMs, reads })
     return {
       get(kind, key) {
         const id = `${kind.kind} ${keyText(key)}`

@@ -1,0 +1,110 @@
+// A fleet with core Cluster API and an instant engine: what a cluster costs, whether more of them cost more than their
+// number, whether a fleet at rest is left alone, and what is left when it is gone. bench/fleet.ts measures larger ones.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { auditMark, describeRequests, type Request } from './audit.ts'
+import {
+  cpuSecondsOf,
+  describePerCluster,
+  exponentOf,
+  type Fleet,
+  type Growth,
+  inventoryOf,
+  requestsOfCapt,
+  startFleet,
+} from './fleet.ts'
+import { until, VERSIONS } from './lab.ts'
+import { prove } from './proofs.ts'
+
+const [version] = VERSIONS.capi
+const FEW = 10
+const MANY = 100
+const MAX_REQUESTS = 40
+const MAX_CPU_SECONDS = 10
+const MAX_EXPONENT = 1.1
+const IDLE_SECONDS = 60
+
+/** Comes with every manager; it must be there before the objects are counted. */
+const PIPELINE = 'addonpipelines.infrastructure.cluster.x-k8s.io capt-system/default'
+/** Kept by the API server for an hour, also about objects that are gone; docs/clusters.md says so. */
+const isEvent = (line: string): boolean => line.startsWith('events.')
+/** Kubernetes itself puts these into every namespace, in its own time. */
+const isOfNamespace = (line: string): boolean =>
+  /^(configmaps\.v1 .*kube-root-ca\.crt|serviceaccounts\.v1 .*\/default)$/.test(line)
+/** A refresh of a kubeconfig, and the look at what a template reads: both minutes apart, and due here on a slow machine alone. */
+const isDue = ({ verb, resource, name }: Request): boolean =>
+  resource === 'secrets' &&
+  (verb === 'get' ? /-(kubeconfig|ca|simulated-workload)$/ : /-kubeconfig$/).test(name) &&
+  verb !== 'create'
+
+describe('a fleet', () => {
+  let fleet: Fleet
+  let nothing: ReadonlySet<string>
+  let began: number
+  let many: Growth
+
+  before(async () => {
+    fleet = await startFleet()
+    await until('the manager has brought its pipeline', async () => {
+      nothing = new Set(await inventoryOf(fleet.world))
+      return nothing.has(PIPELINE)
+    })
+  })
+  after(() => fleet?.stop())
+
+  it(`of ${MANY} clusters gets ready with at most ${MAX_CPU_SECONDS} CPU seconds, the start of the manager included`, async () => {
+    const { management, manager } = fleet.world
+    began = auditMark(management)
+    many = await fleet.grow('many', MANY)
+    const seconds = cpuSecondsOf(manager.pid)
+    assert.ok(seconds <= MAX_CPU_SECONDS, `${seconds} CPU seconds`)
+    prove(
+      'fleet',
+      version,
+      `${MANY} clusters ready, CPU of the manager, at most ${MAX_CPU_SECONDS} s`,
+      `${seconds.toFixed(1)} s`,
+    )
+  })
+
+  it(`costs at most ${MAX_REQUESTS} requests per cluster, and none once it is ready: a minute of watches alone`, async () => {
+    const { management } = fleet.world
+    const during = async (seconds: number) => {
+      const mark = auditMark(management)
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+      return requestsOfCapt(management, mark).filter((request) => !isDue(request))
+    }
+    // Core's last writes wake us, and the last Events are on their way: they count too.
+    await until('ten seconds pass without a request', async () => (await during(10)).length === 0)
+    const asked = requestsOfCapt(management, began)
+    const each = asked.length / MANY
+    assert.ok(each <= MAX_REQUESTS, `${each} requests each:\n${describePerCluster(asked, MANY)}`)
+    assert.equal(describeRequests(await during(IDLE_SECONDS)), '')
+    prove('fleet', version, `${MANY} clusters ready, requests each, at most ${MAX_REQUESTS}`, each.toFixed(1))
+    prove('fleet', version, `${MANY} clusters at rest, requests in ${IDLE_SECONDS} s`, '0')
+  })
+
+  it('takes time in proportion to its size, and no more', async () => {
+    const few = await fleet.grow('few', FEW)
+    const exponent = exponentOf(few, many)
+    assert.ok(exponent <= MAX_EXPONENT, `exponent ${exponent}: ${few.seconds} s, then ${many.seconds} s`)
+    prove(
+      'fleet',
+      version,
+      `${FEW} to ${MANY} clusters, exponent of time, at most ${MAX_EXPONENT}`,
+      exponent.toFixed(2),
+    )
+  })
+
+  it('leaves nothing behind but Events when it is deleted', async () => {
+    await Promise.all([fleet.shrink('many', MANY), fleet.shrink('few', FEW)])
+    let left: readonly string[] = []
+    const isClean = async () => {
+      const now = await inventoryOf(fleet.world)
+      left = now.filter((line) => !nothing.has(line) && !isEvent(line) && !isOfNamespace(line))
+      return left.length === 0
+    }
+    // The garbage collector takes its time; what it does not take is named.
+    await until('everything is gone', isClean).catch(() => assert.deepEqual(left, []))
+    prove('fleet', version, `left in any namespace after ${FEW + MANY} clusters`, 'Events only')
+  })
+})
