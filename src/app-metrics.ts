@@ -10,7 +10,7 @@ const SECONDS = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600]
 
 /** An informer of WorkspaceTemplateApply must be registered already. */
 export function measureRuns(informers: Informers, metrics: Metrics, clock: Clock): void {
-  const applies = () => informers.list<WorkspaceTemplateApply>(WorkspaceTemplateApply)
+  const applies = () => informers.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { brief: true })
   const open = () => applies().flatMap(({ status }) => (status?.run && !isOver(status.run) ? [status.run] : []))
   const waitingFor = (reason: string) =>
     applies().filter((apply) => conditionOf(apply, 'Ready')?.reason === reason).length

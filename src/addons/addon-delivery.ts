@@ -17,6 +17,7 @@ import {
 import type { Cache } from '#kube'
 import type { Controller, Wake } from '#runtime'
 import { actDelivery } from './act-delivery.ts'
+import { briefDelivery } from './briefs.ts'
 import { createCarrierMemory } from './carriers.ts'
 import { decideDelivery } from './decide-delivery.ts'
 import type { DeliveryPorts } from './delivery-ports.ts'
@@ -51,6 +52,7 @@ export function addonDeliveryController(ports: DeliveryPorts): DeliveryControlle
         ? [{ kind: clusterResourceSetKind(ports.resourceSets), name: 'addon-cluster', values: setClusterIndex }]
         : []),
     ],
+    briefs: [{ kind: AddonDelivery, brief: briefDelivery }],
     wakes: wakesOf(ports),
     observe: (world, delivery) => observeDelivery(world, observer, delivery),
     decide: decideDelivery,
@@ -64,7 +66,9 @@ const clusterIdOf = (delivery: AddonDelivery) => `${delivery.metadata.namespace}
 
 function wakesOf(ports: DeliveryPorts): readonly Wake[] {
   const ofCluster = (cache: Cache, namespace: string | undefined, name: string): readonly Key[] =>
-    cache.list<AddonDelivery>(AddonDelivery, { index: 'cluster', value: `${namespace}/${name}` }).map(keyOf)
+    cache
+      .list<AddonDelivery>(AddonDelivery, { index: 'cluster', value: `${namespace}/${name}`, brief: true })
+      .map(keyOf)
   const byName = (object: AnyObject, cache: Cache) => ofCluster(cache, object.metadata.namespace, object.metadata.name)
   const byLabel = (object: AnyObject, cache: Cache) => {
     const name = object.metadata.labels?.[CLUSTER_NAME_LABEL]
@@ -76,7 +80,7 @@ function wakesOf(ports: DeliveryPorts): readonly Wake[] {
   }
   const byPipeline = (object: AnyObject, cache: Cache) =>
     cache
-      .list<AddonDelivery>(AddonDelivery)
+      .list<AddonDelivery>(AddonDelivery, { brief: true })
       .filter(({ spec, metadata }) => {
         const namespace = spec.pipelineRef.namespace ?? metadata.namespace
         return spec.pipelineRef.name === object.metadata.name && namespace === object.metadata.namespace

@@ -11,6 +11,7 @@ import {
   isSameCluster,
   type Key,
   keyOf,
+  keyText,
   MOVE_LABEL,
   readCluster,
 } from '#api'
@@ -28,6 +29,7 @@ import {
   type World,
   waiting,
 } from '#runtime'
+import { briefCluster, briefDelivery } from './briefs.ts'
 import { deliveryName, PIPELINE_FINALIZER, PIPELINE_LABEL, RELEASE_ANNOTATION } from './names.ts'
 import { orderStages } from './plan.ts'
 import { selects } from './selection.ts'
@@ -74,6 +76,10 @@ export function addonPipelineController(ports: PipelinePorts): Controller<AddonP
         ignores: isSameCluster,
       },
     ],
+    briefs: [
+      { kind: cluster, brief: briefCluster },
+      { kind: AddonDelivery, brief: briefDelivery },
+    ],
     observe: async (world, pipeline) => observe(world, pipeline, ports),
     decide,
     act: (world, seen, action) => actPipeline(world, seen, action, ports),
@@ -84,6 +90,11 @@ export function addonPipelineController(ports: PipelinePorts): Controller<AddonP
       },
     }),
   }
+}
+
+/** The Cluster that a delivery is for. */
+function servedBy({ metadata, spec }: AddonDelivery): string {
+  return keyText({ namespace: metadata.namespace!, name: spec.clusterName })
 }
 
 function toKey(text: string): Key {
@@ -98,17 +109,17 @@ function serves(pipeline: AddonPipeline, cluster: AnyObject, { homeNamespace }: 
 }
 
 function observe({ cache }: World, pipeline: Projected<AddonPipeline>, ports: PipelinePorts): PipelineSeen {
-  const clusters = cache
-    .list(clusterKind(ports.clusterApi))
+  const all = cache.list(clusterKind(ports.clusterApi), { brief: true })
+  const clusters = all
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter((cluster) => serves(pipeline, cluster, ports))
     .filter(({ metadata }) => selects(pipeline.spec.clusterSelector, metadata.labels ?? {}))
     .map(readCluster)
   const value = `${pipeline.metadata.namespace}/${pipeline.metadata.name}`
-  const deliveries = cache.list<AddonDelivery>(AddonDelivery, { index: 'pipeline', value })
+  const deliveries = cache.list<AddonDelivery>(AddonDelivery, { index: 'pipeline', value, brief: true })
+  const byKey = new Map(all.map((cluster) => [keyText(keyOf(cluster)), cluster]))
   const unselected = deliveries.filter((delivery) => {
-    const key = { namespace: delivery.metadata.namespace!, name: delivery.spec.clusterName }
-    const cluster = cache.get(clusterKind(ports.clusterApi), key)
+    const cluster = byKey.get(servedBy(delivery))
     if (!cluster || cluster.metadata.deletionTimestamp || delivery.metadata.deletionTimestamp) return false
     return !selects(pipeline.spec.clusterSelector, cluster.metadata.labels ?? {})
   })
@@ -146,9 +157,9 @@ export function decide(
   }
   if (seen.fault) return stalled('PipelineInvalid', seen.fault.message, seen.fault.hint)
   if (!isHeld) return act<PipelineAction>({ do: 'add-finalizer' })
-  const served = new Set(deliveries.map(({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`))
+  const served = new Set(deliveries.map(servedBy))
   // A paused Cluster may be on its way to another home, and its delivery with it.
-  const missing = clusters.filter((cluster) => !cluster.paused && !served.has(`${cluster.namespace}/${cluster.name}`))
+  const missing = clusters.filter((cluster) => !cluster.paused && !served.has(keyText(cluster)))
   const actions: PipelineAction[] = [
     ...missing.map((cluster) => ({ do: 'create-delivery' as const, cluster })),
     ...seen.unselected.map((delivery) => ({ do: 'release-delivery' as const, delivery })),

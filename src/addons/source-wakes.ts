@@ -12,7 +12,7 @@ export function usersOf(source: AnyObject, cache: Cache): readonly Key[] {
     const templates = spec.variablesFrom.filter(({ kind }) => kind === 'ConfigMap').map((one) => one.name)
     if (!isManifests && !templates.some((one) => mayBe(one, name))) return []
     return cache
-      .list<AddonDelivery>(AddonDelivery)
+      .list<AddonDelivery>(AddonDelivery, { brief: true })
       .filter((delivery) => follows(delivery, metadata))
       .filter((delivery) => isManifests || takesFrom(delivery, templates, source))
       .map(keyOf)

@@ -46,6 +46,7 @@ interface Registered {
   namespace: string | undefined
   labelSelector: string | undefined
   project: InformerOptions['project']
+  brief: InformerOptions['brief']
   /** Set when started. */
   informer?: Informer
   projection?: Project
@@ -87,7 +88,8 @@ export function createInformers(client: Client, options: InformersOptions = {}):
       }
     })
     store.addIndex('owner', ownersOf)
-    return { kind, store, handlers, namespace: undefined, labelSelector: undefined, project: undefined, synced: false }
+    const unsaid = { namespace: undefined, labelSelector: undefined, project: undefined, brief: undefined }
+    return { kind, store, handlers, ...unsaid, synced: false }
   }
 
   function noteSynced(entry: Registered): void {
@@ -153,15 +155,21 @@ export function createInformers(client: Client, options: InformersOptions = {}):
 
 // A second registration may only add: two controllers that want different views of one kind would each see half.
 function merge(entry: Registered, options: InformerOptions, isNew: boolean): void {
-  const { namespace, labelSelector, project, indexes = {} } = options
+  const { namespace, labelSelector, project, brief, indexes = {} } = options
   const clash = <T>(wanted: T | undefined, there: T | undefined) => wanted !== undefined && wanted !== there
   const differs = clash(namespace, entry.namespace) || clash(labelSelector, entry.labelSelector)
-  if (!isNew && (differs || (entry.project && clash(project, entry.project)))) {
+  const views = [
+    [project, entry.project],
+    [brief, entry.brief],
+  ] as const
+  if (!isNew && (differs || views.some(([wanted, there]) => there && clash(wanted, there)))) {
     throw new Error(`${groupKindOf(entry.kind)} is already registered with another scope or projection`)
   }
   entry.namespace ??= namespace
   entry.labelSelector ??= labelSelector
   entry.project ??= project
+  entry.brief ??= brief
+  if (brief) entry.store.setBrief(brief)
   for (const [name, values] of Object.entries(indexes)) entry.store.addIndex(name, values)
 }
 

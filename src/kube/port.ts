@@ -77,6 +77,8 @@ export interface CacheQuery {
   /** A registered index and the value to look up, e.g. `{ index: 'owner', value: uid }`. */
   readonly index?: string
   readonly value?: string
+  /** Of each object only what controllers said they read in many at once (`InformerOptions.brief`); whole otherwise. */
+  readonly brief?: true
 }
 
 export type KubeErrorReason =
@@ -135,6 +137,8 @@ export interface InformerOptions {
   readonly project?: (object: AnyObject) => AnyObject
   /** Values under which `Cache.list({ index, value })` finds an object. `owner` (uids of owners) always exists. */
   readonly indexes?: Readonly<Record<string, (object: AnyObject) => readonly string[]>>
+  /** What a brief list answers of an object. It is kept beside the object, which is packed while nobody asks for it. */
+  readonly brief?: (object: AnyObject) => AnyObject
 }
 
 /**

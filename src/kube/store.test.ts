@@ -5,7 +5,7 @@ import type { AnyObject } from '#api'
 import { matchesLabels } from './labels.ts'
 import { createLines } from './lines.ts'
 import type { Change, Projected } from './port.ts'
-import { createProjection, createWords } from './projection.ts'
+import { createProjection } from './projection.ts'
 import { createStore } from './store.ts'
 import { createTurn } from './turn.ts'
 import { isNewer } from './versions.ts'
@@ -190,9 +190,8 @@ describe('small rules', () => {
     assert.throws(() => matchesLabels({}, 'a=b,c in d'), { reason: 'Invalid', message: /"c in d"/ })
   })
 
-  it('a projection drops managedFields and last-applied and shares words between objects', () => {
-    const words = createWords()
-    const project = createProjection(undefined, words)
+  it('a projection drops managedFields and last-applied', () => {
+    const project = createProjection(undefined)
     const raw = () =>
       JSON.parse(
         JSON.stringify({

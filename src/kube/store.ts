@@ -3,12 +3,15 @@
 import { type AnyObject, type Key, keyOf, keyText } from '#api'
 import { createIndex, type Index, type IndexFunction } from './indexes.ts'
 import type { CacheQuery, Change, Projected } from './port.ts'
+import { type Brief, createShelf, type Head } from './shelf.ts'
 import { isNewer, newest } from './versions.ts'
 
 type Item = Projected<AnyObject>
 type Emit = (change: Change) => void
 
 const MAX_TOMBSTONES = 1_000
+/** A list of no more than these is one that is asked for again soon. */
+const FEW = 8
 
 export interface Store {
   readonly size: number
@@ -17,6 +20,8 @@ export interface Store {
   get(key: Key): Item | undefined
   list(query?: CacheQuery): readonly Item[]
   addIndex(name: string, values: IndexFunction): void
+  /** What `list` answers of each object when it is asked to be brief; to be said before anything is kept. */
+  setBrief(brief: Brief): void
   /** From the watch. False when the server's story went backwards and only a new list can be trusted. */
   observe(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Item): boolean
   bookmark(resourceVersion: string): boolean
@@ -35,7 +40,7 @@ export interface Listing {
 }
 
 export function createStore(emit: Emit): Store {
-  const items = new Map<string, Item>()
+  const items = createShelf()
   const indexes = new Map<string, Index>()
   // Uids whose deletion was seen, and its version where the watch told it. An answer about one is old news; so is an
   // event, unless it is newer: under a selector the watch also says DELETED of an object that merely left the selection.
@@ -45,8 +50,9 @@ export function createStore(emit: Emit): Store {
   let progress: string | undefined
 
   function put(text: string, object: Item): void {
-    const old = items.get(text)
-    if (old && old.metadata.resourceVersion === object.metadata.resourceVersion && sameUid(old, object)) return
+    const known = items.head(text)
+    if (known && known.resourceVersion === object.metadata.resourceVersion && isSame(known, object)) return
+    const old = known && items.peek(text)
     for (const index of indexes.values()) {
       if (old) index.remove(text, old)
       index.add(text, object)
@@ -56,8 +62,8 @@ export function createStore(emit: Emit): Store {
   }
 
   function drop(text: string, last?: Item): void {
-    const old = items.get(text)
-    if (!old) return
+    if (!items.head(text)) return
+    const old = items.peek(text)
     for (const index of indexes.values()) index.remove(text, old)
     items.delete(text)
     emit({ type: 'deleted', object: last ?? old, old })
@@ -93,27 +99,29 @@ export function createStore(emit: Emit): Store {
     get: (key) => items.get(keyText(key)),
     list(query = {}) {
       const keys = query.index === undefined ? undefined : find(indexes, query.index).keys(query.value ?? '')
-      const found = keys ? keys.map((text) => items.get(text)!) : [...items.values()]
-      return query.namespace === undefined ? found : found.filter((item) => item.metadata.namespace === query.namespace)
+      const wanted = (keys ?? items.keys()).filter(isIn(query.namespace))
+      if (query.brief) return wanted.map(items.brief)
+      return wanted.map(keys && wanted.length <= FEW ? (text) => items.get(text)! : items.peek)
     },
     addIndex(name, values) {
       if (indexes.has(name)) return
       const index = createIndex(values)
-      for (const [text, item] of items) index.add(text, item)
+      for (const text of items.keys()) index.add(text, items.peek(text))
       indexes.set(name, index)
     },
+    setBrief: items.agree,
     observe(type, object) {
       if (!moveTo(object.metadata.resourceVersion)) return false
       const text = keyText(keyOf(object))
-      const current = items.get(text)
+      const current = items.head(text)
       if (type === 'DELETED') {
         bury(object.metadata.uid, object.metadata.resourceVersion)
-        const isOther = current !== undefined && !sameUid(current, object)
-        if (!(isOther && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion))) drop(text, object)
+        const isOther = current !== undefined && !isSame(current, object)
+        if (!(isOther && isNewer(current.resourceVersion, object.metadata.resourceVersion))) drop(text, object)
         return true
       }
       if (isBuried(object)) return true
-      if (current && isNewer(current.metadata.resourceVersion, object.metadata.resourceVersion)) return true
+      if (current && isNewer(current.resourceVersion, object.metadata.resourceVersion)) return true
       put(text, object)
       return true
     },
@@ -121,25 +129,25 @@ export function createStore(emit: Emit): Store {
     written(object) {
       const { uid = '', resourceVersion } = object.metadata
       const text = keyText(keyOf(object))
-      const current = items.get(text)
+      const current = items.head(text)
       if (tombstones.has(uid) || !isNewer(resourceVersion, progress)) return
-      if (current && !isNewer(resourceVersion, current.metadata.resourceVersion)) return
+      if (current && !isNewer(resourceVersion, current.resourceVersion)) return
       duringList?.written.add(text)
       put(text, object)
     },
     gone(key, uid) {
       const text = keyText(key)
-      const current = items.get(text)
+      const current = items.head(text)
       if (uid !== undefined) duringList?.gone.add(uid)
       bury(uid)
-      if (current && uid !== undefined && current.metadata.uid === uid) drop(text)
+      if (current && uid !== undefined && current.uid === uid) drop(text)
     },
     beginList() {
       const during = { written: new Set<string>(), gone: new Set<string>() }
       const seen = new Set<string>()
       duringList = during
       const isYounger = (text: string, than: string | undefined) =>
-        during.written.has(text) && isNewer(items.get(text)?.metadata.resourceVersion, than)
+        during.written.has(text) && isNewer(items.head(text)?.resourceVersion, than)
       return {
         add(object) {
           const text = keyText(keyOf(object))
@@ -152,7 +160,7 @@ export function createStore(emit: Emit): Store {
         end(resourceVersion) {
           duringList = undefined
           progress = resourceVersion
-          for (const text of [...items.keys()]) if (!seen.has(text) && !isYounger(text, resourceVersion)) drop(text)
+          for (const text of items.keys()) if (!seen.has(text) && !isYounger(text, resourceVersion)) drop(text)
         },
         abandon() {
           duringList = undefined
@@ -162,8 +170,15 @@ export function createStore(emit: Emit): Store {
   }
 }
 
-function sameUid(a: Item, b: Item): boolean {
-  return a.metadata.uid === b.metadata.uid
+function isSame(known: Head, object: Item): boolean {
+  return known.uid === object.metadata.uid
+}
+
+/** By the text of its key, so that no object is unpacked for it. */
+function isIn(namespace: string | undefined): (text: string) => boolean {
+  if (namespace === undefined) return () => true
+  const start = keyText({ namespace, name: '' })
+  return (text) => text.startsWith(start)
 }
 
 function find(indexes: ReadonlyMap<string, Index>, name: string): Index {

@@ -59,6 +59,8 @@ export interface Controller<T extends AnyObject, Seen, Action> {
     readonly name: string
     values(object: AnyObject): readonly string[]
   }[]
+  /** What is read in many objects of a kind at once: a `brief` list has that alone. Controllers agree on one per kind. */
+  readonly briefs?: readonly { readonly kind: KindRef; brief(object: AnyObject): AnyObject }[]
   /** Reads all that the decision needs into one value. */
   observe(world: World, object: Projected<T>): Promise<Seen>
   /** Pure: same observation, same decision. */

@@ -104,6 +104,7 @@ function listen(controller: AnyController, queue: Queue, options: RunOptions): v
   for (const { kind, name, values } of controller.indexes ?? []) {
     informers.register(kind, { ...scope(kind), indexes: { [name]: values } })
   }
+  for (const { kind, brief } of controller.briefs ?? []) informers.register(kind, { ...scope(kind), brief })
   informers.onChange(controller.kind, ({ object }) => queue.add(keyOf(object)))
   for (const wake of controller.wakes) {
     informers.onChange(wake.kind, (change) => {

@@ -70,6 +70,7 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
       if (!entry.options.project && options.project) entry.options = { ...entry.options, project: options.project }
       entry.project = projecting(entry.options)
       for (const [name, values] of Object.entries(options.indexes ?? {})) entry.store.addIndex(name, values)
+      if (options.brief) entry.store.setBrief(options.brief)
       registered.set(groupKindOf(kind), entry)
     },
     onChange(kind, handler) {

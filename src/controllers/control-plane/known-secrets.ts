@@ -1,6 +1,7 @@
 // What is known about the Secrets of a control plane. They are read by name, once, and remembered until something says
 // that they may have changed; nobody lists them. Where Secrets are watched anyway, the watch answers instead.
 import { type AnyObject, type Key, keyText, type Secret, SecretKind } from '#api'
+import { createPacker, type Packed, unpack } from '#lib'
 import type { World } from '#runtime'
 import { clusterSecretNames, contentOf } from './secrets.ts'
 
@@ -24,7 +25,7 @@ export interface KnownSecrets {
   doubt(plane: Key): void
 }
 
-/** For a thousand clusters three thousand of them are remembered: who wrote which field, and when, is left out. */
+/** For a thousand clusters three thousand of them are remembered, packed: who wrote which field is left out. */
 export function toFacts({ type, metadata, data }: Secret): SecretFacts {
   const { managedFields: _fields, creationTimestamp: _made, ...kept } = metadata
   return { type, metadata: kept, content: contentOf(data) }
@@ -32,7 +33,9 @@ export function toFacts({ type, metadata, data }: Secret): SecretFacts {
 
 /** One read per Secret after `doubt`, and none until then. */
 export function secretsByName(): KnownSecrets {
-  const remembered = new Map<string, Promise<SecretsFacts>>()
+  const remembered = new Map<string, Packed>()
+  const underWay = new Map<string, Promise<SecretsFacts>>()
+  const packer = createPacker()
 
   async function read({ objects }: Pick<World, 'objects'>, namespace: string, cluster: string): Promise<SecretsFacts> {
     const names = clusterSecretNames(cluster)
@@ -40,21 +43,35 @@ export function secretsByName(): KnownSecrets {
     return found.map((secret) => secret && toFacts(secret))
   }
 
+  function learn(id: string, facts: SecretsFacts): void {
+    underWay.delete(id)
+    remembered.set(id, packer.pack(facts))
+  }
+
   return {
     of(world, plane, cluster, isNew = false) {
       const id = keyText(plane)
       const known = remembered.get(id)
-      if (known) return known
+      // JSON knows nothing but null for one that is absent.
+      if (known) return Promise.resolve(unpack<(SecretFacts | null)[]>(known).map((facts) => facts ?? undefined))
+      const same = underWay.get(id)
+      if (same) return same
       if (isNew) return Promise.resolve([])
       const reading = read(world, plane.namespace ?? '', cluster)
-      remembered.set(id, reading)
-      reading.catch(() => {
-        if (remembered.get(id) === reading) remembered.delete(id)
-      })
+      underWay.set(id, reading)
+      // What was doubted while it was read is not remembered.
+      const isWanted = () => underWay.get(id) === reading
+      reading.then(
+        (facts) => isWanted() && learn(id, facts),
+        () => isWanted() && underWay.delete(id),
+      )
       return reading
     },
-    learn: (plane, secrets) => void remembered.set(keyText(plane), Promise.resolve(secrets.map(toFacts))),
-    doubt: (plane) => void remembered.delete(keyText(plane)),
+    learn: (plane, secrets) => learn(keyText(plane), secrets.map(toFacts)),
+    doubt(plane) {
+      remembered.delete(keyText(plane))
+      underWay.delete(keyText(plane))
+    },
   }
 }
 

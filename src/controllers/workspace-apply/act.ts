@@ -64,7 +64,7 @@ async function startRun(
 function credentialsOfOthers(cache: Cache, { apply }: Observed): ReadonlySet<string> {
   const namespace = apply.metadata.namespace ?? ''
   const used = cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace })
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, brief: true })
     .filter((other) => other.metadata.name !== apply.metadata.name)
     .flatMap((other) => [
       ...(other.spec.credentialsRef ? [refText(other.spec.credentialsRef, namespace)] : []),

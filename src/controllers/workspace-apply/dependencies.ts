@@ -72,7 +72,7 @@ export function dependentsOf(cache: Cache, apply: WorkspaceTemplateApply): reado
   const own = refText(apply.metadata, apply.metadata.namespace)
   const reached = reachableFrom(cache, apply)
   return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own })
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own, brief: true })
     .map((other) => refText(other.metadata, other.metadata.namespace))
     .filter((text) => text !== own && !reached.has(text))
     .sort()

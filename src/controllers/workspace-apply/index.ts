@@ -14,6 +14,7 @@ import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { actOnApply } from './act.ts'
 import type { Action } from './actions.ts'
+import { briefApply } from './brief.ts'
 import { decide } from './decide.ts'
 import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
 import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
@@ -60,6 +61,7 @@ export function workspaceApplyController(
       { kind: WorkspaceTemplateApply, name: BY_TURN, values: turnValues },
       { kind: WorkspaceTemplateApply, name: BY_CLUSTER, values: clusterValues },
     ],
+    briefs: [{ kind: WorkspaceTemplateApply, brief: briefApply }],
     observe: (world, apply) => observeApply(world, apply, observing),
     decide,
     act: (world, seen, action) => actOnApply(engine, world, seen, action),
@@ -80,20 +82,26 @@ function isOnlyStatus(now: AnyObject, before: AnyObject): boolean {
 
 function usersOf(changed: Projected<AnyObject>, cache: Cache) {
   const value = refText(changed.metadata, changed.metadata.namespace)
-  return cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value }).map(keyOf)
+  return cache
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
+    .map(keyOf)
 }
 
 /** Those that wait for it, those it waits for (they may be going), and those that wait for their turn after it. */
 function neighboursOf(changed: Projected<AnyObject>, cache: Cache) {
   const own = refText(changed.metadata, changed.metadata.namespace)
-  const waiting = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own })
+  const waiting = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
+    index: BY_DEPENDENCY,
+    value: own,
+    brief: true,
+  })
   const going = dependencyValues(changed).flatMap((text) => {
     const [namespace = '', name = ''] = text.split('/')
     const other = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
     return other?.metadata.deletionTimestamp ? [other] : []
   })
   const next = templateValues(changed).flatMap((value) =>
-    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TURN, value }),
+    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TURN, value, brief: true }),
   )
   return [...waiting, ...going, ...next].filter((other) => other.metadata.uid !== changed.metadata.uid).map(keyOf)
 }
@@ -114,5 +122,7 @@ function clusterValues(object: AnyObject): readonly string[] {
 function ofCluster(changed: Projected<AnyObject>, cache: Cache) {
   if (!readCluster(changed).paused) return []
   const value = refText(changed.metadata, changed.metadata.namespace)
-  return cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_CLUSTER, value }).map(keyOf)
+  return cache
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_CLUSTER, value, brief: true })
+    .map(keyOf)
 }

@@ -28,7 +28,7 @@ export function turnOf(cache: Cache, apply: Projected<WorkspaceTemplateApply>, t
   if (template.metadata.annotations?.[ROLLOUT_ANNOTATION] === 'paused') return { is: 'stopped' }
   const value = refText(template.metadata, template.metadata.namespace)
   const ahead = cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value })
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
     .filter((other) => isBehind(other, template) && !other.metadata.deletionTimestamp && !other.spec.suspend)
     .filter((other) => isOlder(other, apply)).length
   return ahead < AT_ONCE ? { is: 'now' } : { is: 'later', ahead }

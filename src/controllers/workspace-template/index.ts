@@ -15,6 +15,7 @@ import {
   waiting,
   waitingAMoment,
 } from '#runtime'
+import { briefApply } from '../workspace-apply/brief.ts'
 import { BY_TEMPLATE, refText, templateValues } from '../workspace-apply/dependencies.ts'
 import { isBehind } from '../workspace-apply/rollout.ts'
 
@@ -43,6 +44,7 @@ export function workspaceTemplateController(): Controller<WorkspaceTemplate, Obs
     kind: WorkspaceTemplate,
     wakes: [{ kind: WorkspaceTemplateApply, toKeys: templateKeys, ignores: isCountedAlike }],
     indexes: [{ kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues }],
+    briefs: [{ kind: WorkspaceTemplateApply, brief: briefApply }],
     observe: async ({ cache, clock }, template) => observe(cache, template, changedAt, clock.monotonic()),
     decide,
     async act({ objects }, { template }, action) {
@@ -71,7 +73,7 @@ function isCountedAlike(now: Projected<AnyObject>, before: Projected<AnyObject>)
 
 function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<string, number>, nowMs: number): Observed {
   const value = refText(template.metadata, template.metadata.namespace)
-  const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value })
+  const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
   const updating = applies.filter((apply) => isBehind(apply, template)).length
   const { usedBy, updating: told } = template.status ?? {}
   const isTold = usedBy === applies.length && told === updating

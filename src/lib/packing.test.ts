@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { createPacker, unpack } from './packing.ts'
+
+const aCluster = (i: number) => ({
+  metadata: { name: `cluster-${i}`, uid: `0000-${i * 7919}`, labels: { tier: 'gold', region: 'eu-west-1' } },
+  spec: { variables: Object.fromEntries(Array.from({ length: 30 }, (_, v) => [`variable_${v}`, `the value ${v}`])) },
+  status: { conditions: [{ type: 'Ready', status: 'True', message: `cluster-${i} is ready` }] },
+})
+
+describe('packing', () => {
+  it('gives back every value as it was, whatever was packed before it', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue({ noUnicodeString: false }), { maxLength: 30 }), (values) => {
+        const packer = createPacker()
+        const packed = values.map((value) => packer.pack(value))
+        assert.deepEqual(packed.map(unpack), JSON.parse(JSON.stringify(values)))
+      }),
+    )
+  })
+
+  it('leaves little of a value that is like those before it', () => {
+    const packer = createPacker()
+    const packed = Array.from({ length: 100 }, (_, i) => packer.pack(aCluster(i)))
+    const bytes = packed.reduce((sum, one) => sum + one.bytes.length, 0)
+    const texts = packed.reduce((sum, one) => sum + one.length, 0)
+    assert.ok(bytes < texts / 10, `${bytes} of ${texts}`)
+    assert.equal(new Set(packed.map(({ words }) => words)).size, 1, 'one lesson was enough')
+  })
+
+  it('learns a few times only, however much the values differ', () => {
+    const packer = createPacker()
+    let seed = 1
+    const noise = () => {
+      seed = (seed * 48_271) % 0x7fff_ffff
+      return seed.toString(36)
+    }
+    const packed = Array.from({ length: 100 }, () => packer.pack(Array.from({ length: 500 }, noise)))
+    const lessons = new Set(packed.map(({ words }) => words))
+    assert.ok(lessons.size <= 8, `${lessons.size} lessons`)
+    for (const words of lessons) assert.ok(words.length < 16_384, `${words.length} bytes`)
+  })
+
+  it('packs a value that is larger than all its words', () => {
+    const value = Array.from({ length: 20_000 }, (_, i) => `line ${i}`)
+    const packer = createPacker()
+    assert.deepEqual(unpack(packer.pack(value)), value)
+    assert.deepEqual(unpack(packer.pack(value)), value)
+  })
+})
