@@ -35,6 +35,7 @@ const access = await loadKubeconfig({ path: world.kubeconfig })
 const engine = await world.engine({
   concurrency: CONCURRENCY,
   kubeconfigForRunner: await writeRunnerKubeconfig(workDir, access, true),
+  hasAuthority: access.ca !== undefined,
   runner: [process.execPath, program],
 })
 const env = { ...process.env, CHECKPOINT_DISABLE: '1', TF_IN_AUTOMATION: '1' }

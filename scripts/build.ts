@@ -1,9 +1,9 @@
 // Bundles the program into dist/program: a tiny entry that costs no more than Node itself, and what it loads on demand.
 // No downloads, no native code.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
-import { leanBuiltins } from './lean-builtins.ts'
+import { leanBuiltins, loadBuiltinsLate } from './lean-builtins.ts'
 
 const root = join(import.meta.dirname, '..')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
@@ -73,6 +73,8 @@ const runner = await build({
   entryPoints: { 'start-runner': 'src/start-runner.ts' },
   plugins: [heavyApart, leanBuiltins, onlyWhatIsUsed],
 })
+const startRunner = join(outdir, 'start-runner.mjs')
+writeFileSync(startRunner, loadBuiltinsLate(readFileSync(startRunner, 'utf8')))
 const heavy = await build({
   ...shared,
   format: 'cjs',

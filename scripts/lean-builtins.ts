@@ -3,6 +3,22 @@
 import { isBuiltin } from 'node:module'
 import type { Plugin } from 'esbuild'
 
+/** Stands for a built-in module until one of its names is read. */
+const LATE =
+  'const __late = (load) => new Proxy({}, { get: (_, name) => (name === "default" ? load() : load()[name]) });\n'
+
+/**
+ * Lets a bundle load each built-in module when it is first used, not when the bundle is: a runner begins with Terraform
+ * and needs TLS and compression only later.
+ */
+export function loadBuiltinsLate(text: string): string {
+  const builtins = new Set([...text.matchAll(/var (\w+) = __commonJS\(\{\n\s*"builtin:/g)].map((match) => match[1]!))
+  const late = text.replaceAll(/__toESM\((\w+)\(\)(?:, 1)?\)/g, (eager, load: string) =>
+    builtins.has(load) ? `__late(${load})` : eager,
+  )
+  return LATE + late
+}
+
 export const leanBuiltins: Plugin = {
   name: 'lean-builtins',
   setup(build) {

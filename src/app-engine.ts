@@ -13,6 +13,8 @@ export interface EngineWish {
   readonly clock: Clock
   readonly log: Log
   readonly kubeconfigForRunner: string
+  /** It names the authority that signs for the API server. */
+  readonly hasAuthority?: boolean
   /** Program and first arguments that run `capt runner`; this very program when left out. */
   readonly runner?: readonly string[]
   /** Read-only folder with provider packages, as `terraform providers mirror` writes it; nothing else is asked then. */
@@ -22,7 +24,17 @@ export interface EngineWish {
 }
 
 export async function startEngine(wish: EngineWish): Promise<Engine> {
-  const { engine, workDir, concurrentRuns, objects, clock, log, kubeconfigForRunner, runner } = wish
+  const {
+    engine,
+    workDir,
+    concurrentRuns,
+    objects,
+    clock,
+    log,
+    kubeconfigForRunner,
+    hasAuthority = false,
+    runner,
+  } = wish
   const providerMirror = checkMirror(wish.providerMirror ?? process.env['CAPT_PROVIDER_MIRROR'])
   if (engine === 'simulated') return createSimulatedEngine({ objects, clock, log })
   try {
@@ -33,6 +45,7 @@ export async function startEngine(wish: EngineWish): Promise<Engine> {
       log,
       concurrency: concurrentRuns,
       kubeconfigForRunner,
+      hasAuthority,
       ...(runner ? { runner } : {}),
       ...(providerMirror === undefined ? {} : { providerMirror }),
       ...(engine === undefined ? {} : { terraform: { binary: engine } }),

@@ -209,7 +209,14 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     async function openEngine(to: Objects): Promise<Engine> {
       const kubeconfigForRunner =
         options.kubeconfig ?? (await writeRunnerKubeconfig(options.workDir, access, options.access !== undefined))
-      return await startEngine({ ...options, objects: to, clock, log, kubeconfigForRunner })
+      return await startEngine({
+        ...options,
+        objects: to,
+        clock,
+        log,
+        kubeconfigForRunner,
+        hasAuthority: access.ca !== undefined,
+      })
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {

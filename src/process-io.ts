@@ -10,18 +10,19 @@ export function processIo(connect: Io['connect']): Io {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-  })
   return {
-    stdout: sink(process.stdout),
-    stderr: sink(process.stderr),
-    stdin: process.stdin,
+    stdout: sink(openStdout),
+    stderr: sink(() => process.stderr),
+    get stdin() {
+      return process.stdin
+    },
     env: process.env,
     cwd: process.cwd(),
     clock: foregroundClock,
     signal: stop.signal,
-    colour: process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true,
+    get colour() {
+      return process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true
+    },
     connect,
   }
 }
@@ -35,14 +36,26 @@ const foregroundClock: Clock = {
   },
 }
 
-function sink(stream: NodeJS.WriteStream): Sink {
+let isGuarded = false
+function openStdout(): NodeJS.WriteStream {
+  if (!isGuarded) {
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(0)
+    })
+  }
+  isGuarded = true
+  return process.stdout
+}
+
+/** Streams are made when they are used: a runner needs none of them. */
+function sink(open: () => NodeJS.WriteStream): Sink {
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => void open().write(text),
     get isTerminal() {
-      return stream.isTTY === true
+      return open().isTTY === true
     },
     get columns() {
-      return stream.columns ?? 120
+      return open().columns ?? 120
     },
   }
 }

@@ -3,7 +3,9 @@ import { run } from './cli/run.ts'
 import { command } from './cli/runner.ts'
 import { processIo } from './process-io.ts'
 
-export function start(argv: readonly string[]): Promise<number> {
+export async function start(argv: readonly string[]): Promise<number> {
   const io = processIo(() => Promise.reject(new Error('a runner connects by itself')))
-  return run(argv, io, [{ name: command.name, summary: command.summary, load: async () => ({ command }) }])
+  const code = await run(argv, io, [{ name: command.name, summary: command.summary, load: async () => ({ command }) }])
+  // The manager waits for our end, and taking the heap apart first would only take time.
+  process.exit(code)
 }

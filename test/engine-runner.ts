@@ -9,11 +9,16 @@ const option = (name: string) => argv[argv.indexOf(`--${name}`) + 1]!
 const sink = { write: (text: string) => void process.stderr.write(text), isTerminal: false, columns: 120 }
 
 process.exitCode = await command.run(
-  { values: { folder: option('folder'), kubeconfig: option('kubeconfig') }, positionals: [] },
+  {
+    values: { folder: option('folder'), kubeconfig: option('kubeconfig'), settled: argv.includes('--settled') },
+    positionals: [],
+  },
   {
     stdout: sink,
     stderr: sink,
-    stdin: process.stdin,
+    get stdin() {
+      return process.stdin
+    },
     env: process.env,
     cwd: process.cwd(),
     clock: systemClock,

@@ -1,7 +1,7 @@
 // One Terraform run, started by a manager in a process of its own. Everything it needs is in the folder and on the API
 // server; nothing secret is in its arguments. It connects by itself: a runner starts often, so it loads no more than that.
-import { runOnce } from '#engine'
-import { connect, loadKubeconfig } from '#kube'
+import { readHandover, runOnce } from '#engine'
+import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
 import { CaptError, type Log, type LogKeys, redact } from '#lib'
 import { type Command, EXIT, type Io } from './command.ts'
 
@@ -14,6 +14,7 @@ export const command: Command = {
   options: {
     folder: { type: 'string', value: 'DIR', about: 'Work folder of the workspace.' },
     kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the API server that has the record.' },
+    settled: { type: 'boolean', about: 'Standard input tells what the manager has settled, and ends when it has.' },
   },
   async run(args, io) {
     const { folder, kubeconfig } = args.values
@@ -21,16 +22,57 @@ export const command: Command = {
       throw new CaptError('CAPT_USAGE', 'runner needs --folder', { hint: 'managers start it; see capt up' })
     }
     process.umask(0o077)
-    const { clock, env, signal: stop } = io
-    const access = await loadKubeconfig({ ...(typeof kubeconfig === 'string' ? { path: kubeconfig } : {}), env, clock })
-    const { objects, close } = connect(access, { clock, fieldManager: 'capt', userAgent: 'capt-runner' })
+    const { clock, signal: stop } = io
+    // Terraform inherits ours as it is.
+    const env = { ...io.env }
+    let opened: Promise<Connection> | undefined
+    const open = async () => {
+      const path = typeof kubeconfig === 'string' ? { path: kubeconfig } : {}
+      const access = await loadKubeconfig({ ...path, env, clock })
+      // One authority is trusted, so the store of all others need not be read: that takes longer than the handshake.
+      if (access.ca !== undefined) process.env['SSL_CERT_FILE'] = '/dev/null'
+      return connect(access, { clock, fieldManager: 'capt', userAgent: 'capt-runner' })
+    }
+    const connection = () => {
+      opened ??= open()
+      return opened
+    }
+    const handover = args.values['settled'] === true ? await readHandover() : undefined
+    // When this turn is over Terraform is at work, and behind it a connection costs nothing.
+    if (handover?.isLocked) setImmediate(() => void connection().then(({ client }) => client.raw('/version'), ignore))
     try {
-      const end = await runOnce(folder, { objects, clock, log: logTo(io), env, stop })
+      const end = await runOnce(folder, {
+        objects: lateObjects(connection),
+        clock,
+        log: logTo(io),
+        env,
+        stop,
+        handover,
+      })
       return end === 'unsaved' ? EXIT.failed : EXIT.fine
     } finally {
-      await close()
+      await (await opened)?.close()
     }
   },
+}
+
+/** Whoever needs the connection next hears of it. */
+const ignore = () => undefined
+
+/** Objects of a connection that is made when it is first needed. */
+function lateObjects(connection: () => Promise<Connection>): Objects {
+  const to = async () => (await connection()).objects
+  return {
+    get: async (...args) => (await to()).get(...args),
+    async *list(kind, options) {
+      yield* (await to()).list(kind, options)
+    },
+    create: async (...args) => (await to()).create(...args),
+    replace: async (...args) => (await to()).replace(...args),
+    patch: async (...args) => (await to()).patch(...args),
+    apply: async (...args) => (await to()).apply(...args),
+    delete: async (...args) => (await to()).delete(...args),
+  }
 }
 
 function logTo(io: Io, bound: LogKeys = {}): Log {

@@ -36,6 +36,11 @@ export interface Lock {
   release(): Promise<void>
 }
 
+/** A lock that somebody took in our name. */
+export function lockOf(objects: Objects, clock: Clock, owner: ObjectKey, runId: string): Lock {
+  return handleOf(objects, clock, { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }, runId)
+}
+
 export async function acquireLock(objects: Objects, clock: Clock, request: LockRequest): Promise<LockAnswer> {
   const { owner } = request
   const key = { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }
@@ -44,12 +49,12 @@ export async function acquireLock(objects: Objects, clock: Clock, request: LockR
       const found = await objects.get<Lease>(LeaseKind, key)
       if (!found) {
         await objects.create<Lease>(LeaseKind, toLease(request, clock))
-        return { is: 'held', lock: lockOf(objects, clock, key, request.runId) }
+        return { is: 'held', lock: handleOf(objects, clock, key, request.runId) }
       }
       const obstacle = obstacleOf(found, request.runId)
       if (obstacle) return obstacle
       await objects.replace<Lease>(LeaseKind, taken(found, request, clock))
-      return { is: 'held', lock: lockOf(objects, clock, key, request.runId) }
+      return { is: 'held', lock: handleOf(objects, clock, key, request.runId) }
     } catch (error) {
       // Nobody can make a Lease there any more, so nobody can hold one: the record alone decides.
       if (isKubeError(error, 'NamespaceTerminating')) return { is: 'held', lock: NO_LOCK }
@@ -203,7 +208,7 @@ function annotationsOf(request: LockRequest, clock: Clock): Readonly<Record<stri
   }
 }
 
-function lockOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): Lock {
+function handleOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): Lock {
   const isOurs = async () => {
     const lease = await objects.get<Lease>(LeaseKind, key)
     return lease?.spec?.holderIdentity === runId ? lease : undefined
@@ -247,7 +252,8 @@ function lockOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): 
   }
 }
 
-const NO_LOCK: Lock = { renew: async () => undefined, release: async () => undefined }
+/** Nobody can hold one there, nor need to. */
+export const NO_LOCK: Lock = { renew: async () => undefined, release: async () => undefined }
 
 function released(resourceVersion: string | undefined) {
   return {

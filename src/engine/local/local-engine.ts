@@ -1,5 +1,6 @@
 // Runs Terraform on this machine: one runner process per run, in a group of its own, so that neither our end nor our
 // beginning matters to it. We keep no truth: the record has it, and a manager that starts finds every run again.
+import type { ChildProcess } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { type Key, type Lease, LeaseKind } from '#api'
 import { messageOf, type Timer, toTimestamp } from '#lib'
@@ -9,14 +10,14 @@ import { releaseDeadLock } from '../lock.ts'
 import { leaseName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
-import { livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
+import { identityOf, livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
 import { packed } from '../record/packed.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { folderPath, readFact, writeFact } from '../runner/folder.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createExpiringPlans } from './expiring-plans.ts'
-import { type LocalEngineOptions, launchRunner } from './launch.ts'
+import { type LocalEngineOptions, launchRunner, settleFor, writeRequest } from './launch.ts'
 import { CANCELLED, lostFault, openRun } from './open-run.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
@@ -101,37 +102,74 @@ class LocalEngine implements Engine {
     const { clock, workDir } = this.#options
     const folder = folderPath(workDir, owner)
     const record = openRun(seen?.record ?? freshRecord(), request, folder, toTimestamp(clock.now()))
+    if (this.#slots.take()) {
+      await this.#begin(request, seen, record)
+      return
+    }
     const written = await this.#write(owner, seen, record)
     if (!written) return
-    const run = written.record.run!
-    this.#known.set(id, written.record)
-    const leave = this.#slots.enter(owner.namespace, () => {
-      this.#queued.delete(id)
-      this.#launch(request, written)
-    })
-    if (leave) this.#queued.set(id, { runId: run.id, leave })
+    const leave = this.#slots.enter(owner.namespace, () => void this.#beginLater(request, written))
+    if (leave) this.#queued.set(id, { runId: written.record.run!.id, leave })
     this.#tell(owner)
   }
 
-  #launch(request: StartRequest, written: Versioned): void {
-    const run = written.record.run!
-    const { owner, workspace } = request
-    const { log } = this.#options
-    const key = { namespace: owner.namespace, name: owner.name }
+  /** Nobody waits for the answer of a run that stood in line: it is told like any other news. */
+  async #beginLater(request: StartRequest, written: Versioned): Promise<void> {
+    const { owner } = request
     try {
-      const child = launchRunner(request, written, this.#tool, this.#options)
-      log.info('Starting run', {
+      await this.#begin(request, written, written.record)
+    } catch (error) {
+      this.#options.log.error('Starting a runner failed', { error: messageOf(error) })
+      this.#known.delete(idOf(owner))
+      this.#tell(owner)
+    } finally {
+      this.#queued.delete(idOf(owner))
+    }
+  }
+
+  /** The place is taken by then. A runner is there before the record names it, and does nothing before that is written. */
+  async #begin(request: StartRequest, seen: Versioned | undefined, record: RunRecord): Promise<void> {
+    const { owner, workspace } = request
+    const run = record.run!
+    let child: ChildProcess | undefined
+    try {
+      child = launchRunner(run.folder, this.#options)
+      const runner = child.pid === undefined ? undefined : identityOf(child.pid)
+      const claimed: RunRecord = runner ? { ...record, run: { ...run, phase: 'Init', runner } } : record
+      const written = await this.#write(owner, seen, claimed)
+      if (!written) {
+        this.#dismiss(child)
+        return
+      }
+      this.#options.log.info('Starting run', {
         WorkspaceTemplateApply: idOf(owner),
         run: run.id,
         verb: run.verb,
         attempt: run.attempt,
       })
+      const key = { namespace: owner.namespace, name: owner.name }
       this.#watcher.watchChild(key, run.id, run.folder, child, workspace?.logToManager ?? false)
-    } catch (error) {
-      this.#slots.leave()
-      log.error('Starting a runner failed', { error: messageOf(error) })
-      this.#known.delete(idOf(owner))
+      void this.#instruct(child, request, written)
       this.#tell(owner)
+    } catch (error) {
+      this.#dismiss(child)
+      throw error
+    }
+  }
+
+  #dismiss(child: ChildProcess | undefined): void {
+    child?.kill('SIGKILL')
+    this.#slots.leave()
+  }
+
+  /** Whatever goes wrong here, the runner finds out by itself. */
+  async #instruct(child: ChildProcess, request: StartRequest, written: Versioned): Promise<void> {
+    try {
+      writeRequest(request, written, this.#tool, this.#options)
+      child.stdin?.end(JSON.stringify(await settleFor(written, request, this.#tool, this.#options)))
+    } catch (error) {
+      this.#options.log.warn('Preparing a run for its runner failed', { error: messageOf(error) })
+      child.stdin?.end()
     }
   }
 

@@ -3,6 +3,8 @@
 export interface Slots {
   /** Runs `work` when there is room; returns how to leave the line, or undefined when it began at once. */
   enter(line: string, begin: () => void): (() => void) | undefined
+  /** Takes a place when there is one and nobody waits for it. */
+  take(): boolean
   /** Counts a run that is already under way, whether or not there is room. */
   occupy(): void
   leave(): void
@@ -29,8 +31,7 @@ export function createSlots(limit: number): Slots {
 
   return {
     enter(line, begin) {
-      if (taken < limit) {
-        taken++
+      if (this.take()) {
         begin()
         return undefined
       }
@@ -42,6 +43,11 @@ export function createSlots(limit: number): Slots {
         if (at >= 0) queue.splice(at, 1)
         if (queue.length === 0) lines.delete(line)
       }
+    },
+    take() {
+      if (taken >= limit) return false
+      taken++
+      return true
     },
     occupy() {
       taken++

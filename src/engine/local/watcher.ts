@@ -98,6 +98,8 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
       const one = watched.get(idOf(key))!
       child.once('exit', () => end(one))
       child.once('error', () => end(one))
+      // It may be over by now: then nobody will say so again.
+      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) setImmediate(end, one)
     },
     watchProcess(key, runId, folder, process) {
       add({ key, runId, folder, adopted: true, process, echo: undefined })

@@ -1,5 +1,5 @@
 // What people read about a run: one line per fact, redacted before it touches the disk, and bounded whatever a module
-// prints: the beginning is kept as it comes, of the rest the end.
+// prints: the beginning is kept as it comes, of the rest the end. What is said in one breath is written at once.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '#lib'
@@ -13,6 +13,7 @@ export class RunLog {
   readonly #clock: Clock
   readonly #redact: Redactor
   #head = 0
+  #unwritten = ''
   #tail: string[] = []
   #tailBytes = 0
   #left = 0
@@ -35,11 +36,8 @@ export class RunLog {
   #put(line: string): void {
     if (this.#head < MAX_HEAD) {
       this.#head += line.length
-      try {
-        appendFileSync(this.#path, line)
-      } catch {
-        // A full disk must not end the run; the line is lost, the state is not.
-      }
+      if (this.#unwritten === '') queueMicrotask(() => this.#write())
+      this.#unwritten += line
       return
     }
     this.#tail.push(line)
@@ -50,14 +48,22 @@ export class RunLog {
     }
   }
 
+  #write(): void {
+    const text = this.#unwritten
+    this.#unwritten = ''
+    if (text === '') return
+    try {
+      appendFileSync(this.#path, text)
+    } catch {
+      // A full disk must not end the run; the lines are lost, the state is not.
+    }
+  }
+
   /** Puts the end behind the beginning; returns the whole. */
   finish(): string {
     const gap = this.#left > 0 ? `… ${this.#left} lines were left out …\n` : ''
-    try {
-      appendFileSync(this.#path, gap + this.#tail.join(''))
-    } catch {
-      // As above.
-    }
+    this.#unwritten += gap + this.#tail.join('')
+    this.#write()
     this.#tail = []
     this.#tailBytes = 0
     return readFileSync(this.#path, 'utf8')

@@ -2,20 +2,21 @@
 // record before lock, lock before state, frozen inputs before anything is made, saved state before the record is closed.
 import { mkdirSync, rmSync } from 'node:fs'
 import { CaptError, messageOf } from '#lib'
-import { acquireLock, type Lock, RENEW_MS } from '../lock.ts'
+import { acquireLock, type Lock, lockOf, RENEW_MS } from '../lock.ts'
 import { isPassing, patientObjects, pause } from '../patient.ts'
 import { livenessOf, ownIdentity } from '../processes.ts'
 import { type Suspect, suspectsInFlight } from '../record/record.ts'
 import { closeRecord } from './close.ts'
-import { freeBytes, guardDisk, NEEDED_BYTES } from './disk.ts'
+import { guardDisk, hasRoom } from './disk.ts'
 import { diskFull, RunFailure, toRunFault } from './failure.ts'
 import { folderOf, pruneLogs, type RunRequest, readFact, removeFact } from './folder.ts'
+import { isFor } from './handover.ts'
 import { settleOwner } from './inputs.ts'
 import { rootOf, wipeCredentials } from './prepare.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { type RunnerWorld, Session } from './session.ts'
 import { suspectsAfter, suspectsOf } from './suspects.ts'
-import { waitForOrphan } from './terraform-process.ts'
+import { hasTraces, waitForOrphan } from './terraform-process.ts'
 import { work } from './work.ts'
 import { WorkspaceState } from './workspace-state.ts'
 
@@ -41,9 +42,11 @@ export async function runOnce(path: string, world: RunnerWorld): Promise<RunEnd>
   const deadline = clock.monotonic() + request.timeoutSeconds * 1000
   const until = () => Math.max(deadline, clock.monotonic()) + SAVE_PATIENCE_MS
   const objects = patientObjects(world.objects, { clock, log, until })
-  const keeper = await RecordKeeper.claim(objects, request, folder, ownIdentity())
+  const handover = world.handover && isFor(world.handover, request.runId) ? world.handover : undefined
+  const known = handover ? { ...request, seen: handover.seen } : request
+  const keeper = await RecordKeeper.claim(objects, known, folder, handover?.seen.record.run?.runner ?? ownIdentity())
   if (!keeper) return 'not-ours'
-  return new Runner(new Session(folder, request, keeper, { ...world, objects })).run()
+  return new Runner(new Session(folder, request, keeper, { ...world, objects, handover })).run()
 }
 
 class Runner {
@@ -76,12 +79,12 @@ class Runner {
 
   /** Returns what went wrong, if anything did. */
   async #attempt(): Promise<unknown> {
-    const { folder, request, stopping } = this.#session
+    const { request, stopping } = this.#session
     let freeDisk = () => {}
     try {
       await this.#takeLock(request)
-      if (freeBytes(folder.path) < NEEDED_BYTES) throw new RunFailure(diskFull())
-      freeDisk = guardDisk(folder.path, () => stopping.request('disk'))
+      if (!hasRoom(request.shared)) throw new RunFailure(diskFull())
+      freeDisk = guardDisk(request.shared, () => stopping.request('disk'))
       this.#state = await this.#takeUp()
       await work(this.#session, this.#state, this.#suspects)
       return undefined
@@ -93,7 +96,11 @@ class Runner {
   }
 
   async #takeLock({ owner, runId, verb, tool }: RunRequest): Promise<void> {
-    const { objects, clock } = this.#session.world
+    const { objects, clock, handover } = this.#session.world
+    if (handover?.isLocked) {
+      this.#lock = lockOf(objects, clock, owner, runId)
+      return
+    }
     const holder = ownIdentity()
     const ask = () => acquireLock(objects, clock, { owner, runId, verb, holder, toolVersion: tool.version })
     let answer = await ask()
@@ -126,15 +133,16 @@ class Runner {
   /** Waits for what an earlier runner left at work, learns from what it left behind, and settles which state holds. */
   async #takeUp(): Promise<WorkspaceState> {
     const { folder, request, keeper, stopping, world } = this.#session
-    const { objects, clock, log } = world
+    const { objects, clock, log, handover } = world
     const { owner, workspace, graceSeconds } = request
     const { record } = keeper
+    const wasUsed = hasTraces(folder)
     settleOwner(folder, record.workspaceId)
     mkdirSync(folder.work, { recursive: true, mode: 0o700 })
-    const state = await WorkspaceState.open({ objects, owner, folder, clock, log }, record.backups)
+    const state = await WorkspaceState.open({ objects, owner, folder, clock, log }, record.backups, handover?.saved)
     // Known from here on: what the orphan makes is saved even if the rest fails.
     this.#state = state
-    if (await waitForOrphan(folder, { clock, stop: stopping.signal, graceMs: graceSeconds * 1000 })) {
+    if (wasUsed && (await waitForOrphan(folder, { clock, stop: stopping.signal, graceMs: graceSeconds * 1000 }))) {
       this.#session.say('The runner before this one was gone; its Terraform has ended now')
     }
     await state.settle(workspace ? rootOf(folder, workspace) : folder.work, record.restored)

@@ -5,6 +5,7 @@ import { createRedactor, type Redactor } from '../secrets.ts'
 import type { ObjectKey } from '../workspace.ts'
 import type { Credentials } from './credentials.ts'
 import { type Folder, type RunRequest, readFact } from './folder.ts'
+import type { Handover } from './handover.ts'
 import type { PlanKeeper } from './plan-keeper.ts'
 import type { Layout } from './prepare.ts'
 import type { RecordKeeper } from './record-keeper.ts'
@@ -19,6 +20,8 @@ export interface RunnerWorld {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted by SIGTERM: Terraform is asked to stop and given its time. */
   readonly stop: AbortSignal
+  /** What the manager has settled by then. */
+  readonly handover?: Handover | undefined
 }
 
 /** What a run has come to so far; whoever closes it needs to know, however it ended. */

@@ -1,7 +1,7 @@
 // One Terraform command as a process of its own group. Its output goes to a file, which we read: a pipe would kill
 // Terraform together with us. Whoever comes after us finds it by the process file.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import type { Clock } from '#lib'
 import { pause } from '../patient.ts'
 import { findLeaders, identityOf, isGroupAlive, livenessOf, signal } from '../processes.ts'
@@ -98,6 +98,11 @@ async function stopGroup(clock: Clock, pid: number, graceMs: number, ended: Prom
   signal(pid, 'SIGTERM')
   await Promise.race([end, pause(clock, KILL_AFTER_SECOND_MS)])
   if (!over) signal(-pid, 'SIGKILL')
+}
+
+/** Whoever starts Terraform makes these first and removes them last: without them, none can be at work here. */
+export function hasTraces(folder: Folder): boolean {
+  return existsSync(folder.messages) || readFact(folder, 'process') !== undefined
 }
 
 interface Orphan {

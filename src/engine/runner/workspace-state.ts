@@ -13,6 +13,7 @@ import {
   countChunks,
   deleteBackup,
   loadState,
+  type StateCopy,
   saveBackup,
   saveState,
   verifyState,
@@ -43,7 +44,8 @@ export class WorkspaceState {
   }
 
   /** From here on every change is saved, also those of a Terraform that an earlier runner started. */
-  static async open(world: StateWorld, backups: readonly BackupRef[]): Promise<WorkspaceState> {
+  static async open(world: StateWorld, backups: readonly BackupRef[], seen?: StateCopy): Promise<WorkspaceState> {
+    if (seen) return new WorkspaceState(world, seen.text, seen.parts)
     const saved = await loadState(world.objects, world.owner, backups)
     const parts = saved === undefined ? 0 : await countChunks(world.objects, world.owner)
     return new WorkspaceState(world, saved, parts)

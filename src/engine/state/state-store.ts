@@ -42,6 +42,24 @@ export async function loadState(
   })
 }
 
+/** A saved state as it was found; without text when none was ever saved. */
+export interface StateCopy {
+  readonly text?: string
+  readonly parts: number
+}
+
+/** A look at the saved state in one request; undefined when that does not show a whole one. */
+export async function glanceAtState(objects: Objects, key: ObjectKey): Promise<StateCopy | undefined> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: stateName(suffixOf(key)) })
+  if (!secret) return { parts: 0 }
+  try {
+    const text = gunzipSync(Buffer.from(secret.data?.[DATA_KEY] ?? '', 'base64')).toString('utf8')
+    return readState(text) ? { text, parts: 1 } : undefined
+  } catch {
+    return undefined
+  }
+}
+
 export async function loadBackup(objects: Objects, key: ObjectKey, serial: number): Promise<string | undefined> {
   const found = await readChunks(objects, key.namespace, (part) => backupName(suffixOf(key), serial, part))
   return found.is === 'whole' && readState(found.text) ? found.text : undefined

@@ -1,0 +1,35 @@
+// What a manager settles in the name of its runner while that is still starting: the record, the lock, a look at the state.
+// Any of it may be missing: what was not done, the runner does by itself.
+import { readFile } from 'node:fs'
+import type { Versioned } from '../record/record-store.ts'
+import type { StateCopy } from '../state/state-store.ts'
+
+export interface Handover {
+  /** The record, with the runner in it. */
+  readonly seen: Versioned
+  /** The lock is held in the runner's name. */
+  readonly isLocked: boolean
+  /** The saved state, read under that lock. */
+  readonly saved?: StateCopy
+}
+
+/** Meant for this run and this very process. */
+export function isFor({ seen }: Handover, runId: string): boolean {
+  return seen.record.run?.id === runId && seen.record.run.runner?.pid === process.pid
+}
+
+/** Waits until the manager has said what it has to say, or is gone. */
+export function readHandover(): Promise<Handover | undefined> {
+  return new Promise((resolve) => {
+    readFile(0, 'utf8', (error, text) => resolve(error ? undefined : parse(text)))
+  })
+}
+
+/** Half a word is the word of a manager that was killed. */
+function parse(text: string): Handover | undefined {
+  try {
+    return JSON.parse(text) as Handover
+  } catch {
+    return undefined
+  }
+}
