@@ -12,7 +12,7 @@ import { build } from 'esbuild'
 import { leanBuiltins } from '../../scripts/lean-builtins.ts'
 import { KIND_COUNT } from './fleet.ts'
 
-export const NODE_FLAGS = ['--max-old-space-size=72', '--max-semi-space-size=1']
+export const NODE_FLAGS = ['--max-old-space-size=36', '--max-semi-space-size=1']
 const HERE = import.meta.dirname
 const PATIENCE_MS = 25_000
 

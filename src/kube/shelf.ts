@@ -36,7 +36,7 @@ interface Held extends Head {
 }
 
 /** So many objects of a kind are ready to be read: about as many as are under way at the same time. */
-const AT_HAND = 64
+const AT_HAND = 32
 
 export function createShelf(atHand = AT_HAND): Shelf {
   const all = new Map<string, Held>()

@@ -46,6 +46,11 @@ function programIn(folder: string): string {
   return join(copy, 'capt.mjs')
 }
 
+/** As bin/capt starts a manager; its image does the same. */
+function nodeFlags(): readonly string[] {
+  return /exec "\$node" (--max.*) "\$program"/.exec(readFileSync(join(ROOT, 'bin/capt'), 'utf8'))![1]!.split(' ')
+}
+
 export async function startManagerProcess(
   kubeconfig: string,
   folder: string,
@@ -55,7 +60,7 @@ export async function startManagerProcess(
 ): Promise<ManagerProcess> {
   const workDir = wish.workDir ?? mkdtempSync(join(folder, 'runs-'))
   mkdirSync(workDir, { recursive: true })
-  const flags = ['--max-old-space-size=72', '--max-semi-space-size=1']
+  const flags = nodeFlags()
   const fixed = ['manager', '--kubeconfig', kubeconfig, '--work-dir', workDir, '--health-probe-bind-address', '0']
   const env = { MALLOC_ARENA_MAX: '1', ...environment }
   const name = `capt-${Math.random().toString(36).slice(2, 8)}`

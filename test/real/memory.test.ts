@@ -1,14 +1,14 @@
-// Memory as a gate, against the real API server: the built manager, with the flags and the doors of its Deployment. Its
-// container is given 128 MiB: node --test bench/memory/real.test.ts after make build. The figures are the kernel's: the highest resident size of the whole life.
+// Memory as a gate: the built manager, with the flags and the doors of its Deployment, whose container is given 128 MiB.
+// The figures are the kernel's: the highest resident size of the whole life.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { isTrue } from '../../test/real/api.ts'
-import { auditMark, requestsSince } from '../../test/real/audit.ts'
-import { copyCluster } from '../../test/real/copies.ts'
-import { cpuSecondsOf, FLEET_NAMESPACE, type Fleet, startFleet } from '../../test/real/fleet.ts'
-import { until, VERSIONS } from '../../test/real/lab.ts'
-import { prove } from '../../test/real/proofs.ts'
+import { isTrue } from './api.ts'
+import { auditMark, requestsSince } from './audit.ts'
+import { copyCluster } from './copies.ts'
+import { cpuSecondsOf, FLEET_NAMESPACE, type Fleet, startFleet } from './fleet.ts'
+import { until, VERSIONS } from './lab.ts'
+import { prove } from './proofs.ts'
 
 const EMPTY_MIB = 72
 const LOADED_MIB = 110
