@@ -41,6 +41,10 @@ const heavyApart: Plugin = {
     ),
 }
 
+/** A runner hardly ever requires anything, and the loader for it takes its time. */
+const REQUIRE_LATE =
+  "const require = (id) => process.getBuiltinModule('node:module').createRequire(import.meta.url)(id);"
+
 const shared = {
   absWorkingDir: root,
   outdir,
@@ -72,6 +76,7 @@ const runner = await build({
   ...loaded,
   entryPoints: { 'start-runner': 'src/start-runner.ts' },
   plugins: [heavyApart, leanBuiltins, onlyWhatIsUsed],
+  banner: { js: REQUIRE_LATE },
 })
 const startRunner = join(outdir, 'start-runner.mjs')
 writeFileSync(startRunner, loadBuiltinsLate(readFileSync(startRunner, 'utf8')))

@@ -118,9 +118,14 @@ export function pruneLogs(folder: Folder, history: readonly { readonly id: strin
 
 /** All or nothing: the name never points to a half-written file. */
 export function writeWhole(path: string, text: string | Buffer): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.${process.pid}.draft`
-  writeFileSync(draft, text, { mode: 0o600 })
+  try {
+    writeFileSync(draft, text, { mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    writeFileSync(draft, text, { mode: 0o600 })
+  }
   renameSync(draft, path)
 }
 

@@ -18,6 +18,15 @@ export class Tail {
 
   /** Hands over every whole line written since the last call; `end` also hands over what has no line end yet. */
   read(onLine: (line: string) => void, end = false): void {
+    // Most looks find nothing new: they cost one question.
+    if ((statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0) > this.#offset) this.#readOn(onLine)
+    if (end && this.#rest.length > 0) {
+      onLine(this.#rest.toString('utf8'))
+      this.#rest = Buffer.alloc(0)
+    }
+  }
+
+  #readOn(onLine: (line: string) => void): void {
     let file: number
     try {
       file = openSync(this.#path, 'r')
@@ -34,10 +43,6 @@ export class Tail {
       }
     } finally {
       closeSync(file)
-    }
-    if (end && this.#rest.length > 0) {
-      onLine(this.#rest.toString('utf8'))
-      this.#rest = Buffer.alloc(0)
     }
   }
 

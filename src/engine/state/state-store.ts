@@ -150,10 +150,15 @@ export function chunksOf(text: string): number {
   return toChunks(text).length
 }
 
+let packed: { readonly text: string; readonly chunks: readonly Buffer[] } | undefined
+
+/** A state is saved ten times a second while it grows: packed once each time, and lightly. */
 function toChunks(text: string): readonly Buffer[] {
-  const packed = gzipSync(text)
+  if (packed?.text === text) return packed.chunks
+  const bytes = gzipSync(text, { level: 1 })
   const chunks: Buffer[] = []
-  for (let at = 0; at < packed.length; at += CHUNK_BYTES) chunks.push(packed.subarray(at, at + CHUNK_BYTES))
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) chunks.push(bytes.subarray(at, at + CHUNK_BYTES))
+  packed = { text, chunks }
   return chunks
 }
 
