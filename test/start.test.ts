@@ -44,4 +44,17 @@ describe('bin/capt', () => {
     const ours = least(`${bin} version`)
     assert.ok(ours <= bare * 1.3, `capt version took ${ours.toFixed(0)} ms of CPU, a bare node ${bare.toFixed(0)} ms`)
   })
+
+  it('costs at most twice the CPU of a bare node to load what a runner needs', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capt-compiled-'))
+    try {
+      const least = (command: string) => Math.min(...Array.from({ length: 20 }, () => cpuMs(command)))
+      const bare = least(`${process.execPath} -e 0`)
+      // A runner keeps what Node compiled once.
+      const ours = least(`env NODE_COMPILE_CACHE=${folder} ${bin} runner --help`)
+      assert.ok(ours <= bare * 2, `a runner took ${ours.toFixed(0)} ms of CPU, a bare node ${bare.toFixed(0)} ms`)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 })

@@ -2,18 +2,23 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { WorkspaceTemplateApply } from '#api'
+import { setTimeout as pass } from 'node:timers/promises'
+import { type Lease, LeaseKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import { KubeError } from '#kube'
 import { type Clock, silentLog, systemClock } from '#lib'
 import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
+import { HOLDER_ANNOTATION } from '../lock.ts'
+import { leaseName, suffixOf } from '../names.ts'
 import { patientObjects } from '../patient.ts'
-import { identityOf } from '../processes.ts'
+import { identityOf, livenessOf } from '../processes.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
 import { render } from '../render/render.ts'
+import { folderPath } from '../runner/folder.ts'
+import type { Handover } from '../runner/handover.ts'
 import { createLocalEngine } from './local-engine.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capt-local-'))
@@ -65,7 +70,7 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
     }
     return Date.now() - began
   }
-  return { engine, objects, failNext, start, until }
+  return { engine, objects, failNext, start, until, workDir }
 }
 
 describe('the local engine', () => {
@@ -150,6 +155,66 @@ describe('the local engine', () => {
     const { id } = (await readRecord(objects, owner))!.record.run!
     await start('a', { runId: undefined })
     assert.equal((await readRecord(objects, owner))?.record.run?.id, id)
+    await engine.stop()
+  })
+})
+
+describe('a runner that is about to begin', () => {
+  /** Keeps what it is told, and stays. */
+  const LISTENS = 'cat > "$3/told.part"; mv "$3/told.part" "$3/told"; exec sleep 60'
+
+  const told = async (folder: string): Promise<Handover> => {
+    for (let i = 0; i < 1000 && !existsSync(join(folder, 'told')); i++) await pass(10)
+    return JSON.parse(readFileSync(join(folder, 'told'), 'utf8')) as Handover
+  }
+
+  it('is named in the record and in the lock before it is told what to do', async () => {
+    const { engine, start, objects } = await open(program('listens', LISTENS))
+    const owner = await start('a')
+    const { runner, folder } = (await readRecord(objects, owner))!.record.run!
+    const word = await told(folder)
+    const lease = await objects.get<Lease>(LeaseKind, { namespace: 'default', name: leaseName(suffixOf(owner)) })
+    try {
+      assert.equal(livenessOf(runner!), 'alive')
+      assert.deepEqual(word.seen.record.run?.runner, runner)
+      assert.equal(word.isLocked, true)
+      assert.deepEqual(word.saved, { parts: 0 })
+      assert.match(lease?.metadata.annotations?.[HOLDER_ANNOTATION] ?? '', new RegExp(`"pid":${runner!.pid},`))
+    } finally {
+      process.kill(runner!.pid, 'SIGKILL')
+      await engine.stop()
+    }
+  })
+
+  it('is told to ask for itself when the lock is a person’s', async () => {
+    const { engine, start, objects } = await open(program('listens', LISTENS))
+    const name = leaseName(suffixOf({ namespace: 'default', name: 'a' }))
+    const spec = { holderIdentity: 'somebody' }
+    const lease = {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { namespace: 'default', name },
+      spec,
+    }
+    await objects.create<Lease>(LeaseKind, lease as Lease)
+    const owner = await start('a')
+    const { runner, folder } = (await readRecord(objects, owner))!.record.run!
+    const { isLocked, saved } = await told(folder)
+    process.kill(runner!.pid, 'SIGKILL')
+    assert.deepEqual({ isLocked, saved }, { isLocked: false, saved: undefined })
+    await engine.stop()
+  })
+
+  it('does nothing at all when the record could not be written', async () => {
+    const { engine, start, until, failNext, workDir } = await open(program('began', `${CLOSES}; touch "$3/began"`), 1)
+    failNext('create', SecretKind, 'Unreachable')
+    await assert.rejects(start('a'), KubeError)
+    const owner = await start('b')
+    await until(owner, 'idle')
+    const folderOf = (name: string) => folderPath(workDir, { namespace: 'default', name })
+    assert.ok(existsSync(join(folderOf('b'), 'began')), 'its place was free again')
+    assert.ok(!existsSync(join(folderOf('a'), 'began')))
+    assert.ok(!existsSync(join(folderOf('a'), 'request.json')))
     await engine.stop()
   })
 })
