@@ -178,6 +178,7 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
       const template = { namespace: KEY.namespace, name: 'ledger' }
       await objects.delete(WorkspaceTemplateApply, KEY)
       await world.untilGone(KEY.name)
+      assert.deepEqual(await plans(), [], 'a plan outlives its apply')
       await objects.delete(WorkspaceTemplate, template)
       await waitFor('the end of the template', async () => !(await objects.get(WorkspaceTemplate, template)))
     },
