@@ -15,6 +15,7 @@ import {
   readState,
   type StateInfo,
   suffixOf,
+  WORKSPACE_LABEL,
 } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld } from './engine-world.ts'
@@ -36,7 +37,7 @@ export interface RecoveryWorld extends EngineWorld {
   /** Takes both away again, by way of the manager. */
   removeApply(): Promise<void>
   ledger(): readonly string[]
-  /** Commands that Terraform was called with, in order. */
+  /** Commands that Terraform was called with for this apply, in order. A real server may have others to run. */
   commands(): readonly string[]
   /** The next apply ends as if its plan were not good for the state that is there. */
   refuseNextApply(): void
@@ -133,7 +134,8 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
   const plans = async () => {
     const names: string[] = []
     for await (const { metadata } of objects.list<Secret>(SecretKind, { namespace: KEY.namespace }))
-      if (metadata.labels?.[PART_LABEL] === 'plan') names.push(metadata.name)
+      if (metadata.labels?.[PART_LABEL] === 'plan' && metadata.labels[WORKSPACE_LABEL] === suffixOf(KEY))
+        names.push(metadata.name)
     return names
   }
 
@@ -147,7 +149,11 @@ export async function recoveryWorld(wishes: RecoveryWishes = {}): Promise<Recove
     ...world,
     record,
     ledger,
-    commands: () => readFileSync(commandsFile, 'utf8').split('\n').filter(Boolean),
+    commands: () =>
+      readFileSync(commandsFile, 'utf8')
+        .split('\n')
+        .filter((line) => line.includes(`/${suffixOf(KEY)}/`))
+        .map((line) => line.split(' ')[0]!),
     untilStored: () => waitFor('the storing of the plan', async () => (await plans()).length > 0),
     refuseNextApply: () => writeFileSync(join(marks, 'refuse'), ''),
     messages: () => (existsSync(folder.messages) ? readFileSync(folder.messages, 'utf8') : ''),
@@ -256,7 +262,7 @@ output "count" { value = length(terraform_data.x) }
 function slowTerraform(marks: string, commands: string, at: Moment | undefined, seconds: number): string {
   const stop = (moment: string) => `touch ${marks}/${moment}; sleep ${seconds}`
   return `#!/bin/sh
-echo "$1" >> ${commands}
+echo "$1 $PWD" >> ${commands}
 if [ "$1" = apply ] && rm ${marks}/refuse 2>/dev/null; then
   echo '{"@level":"error","@message":"Error: Saved plan is stale","type":"diagnostic","diagnostic":{"severity":"error","summary":"Saved plan is stale","detail":""}}'
   exit 1

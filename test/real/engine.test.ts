@@ -44,6 +44,7 @@ describe('the engine on a real API server', () => {
     ['engine-contract.test.ts', "the engine's case file"],
     ['engine-backend.test.ts', "saved state and lock, judged by Terraform's kubernetes backend"],
     ['engine-deletion.test.ts', 'deletion that ends, whatever is gone or wrong'],
+    ['engine-plans.test.ts', 'plans that outlive the machine that made them'],
   ] as const) {
     it(`keeps ${what}`, async () => {
       const { code, said, count } = await runSuite(file)
