@@ -87,9 +87,10 @@ export async function observeApply(
   const isAllowed = found !== undefined && allowsReference(found, namespace)
   const template = isAllowed ? found : undefined
   const isQuiet = view.activity !== 'running'
+  const refs = template ? workspaceSources(template, apply) : []
   const { rendering, forbidden } =
     template && isQuiet
-      ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), template, apply)
+      ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, apply)
       : { rendering: undefined, forbidden: undefined }
   const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
   return {
@@ -103,7 +104,7 @@ export async function observeApply(
         ? `WorkspaceTemplate ${ref.namespace}/${ref.name} does not allow references from namespace ${namespace}`
         : forbidden,
     rendering,
-    lookAgainSeconds: template && workspaceSources(template, apply).length > 0 ? sourceSeconds : undefined,
+    lookAgainSeconds: refs.length > 0 ? sourceSeconds : undefined,
     missingSecrets: isDone || !isQuiet ? [] : await missingSecretsOf(objects, apply),
     unready: unreadyOf(cache, apply),
     cycle: cycleOf(cache, apply),
@@ -141,13 +142,14 @@ function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, appl
 
 async function tryRender(
   reader: Reader,
+  refs: ReturnType<typeof workspaceSources>,
   template: WorkspaceTemplate,
   apply: WorkspaceTemplateApply,
 ): Promise<{ readonly rendering: Rendering | undefined; readonly forbidden: string | undefined }> {
   const namespace = apply.metadata.namespace ?? ''
   const contents = new Map<string, string | undefined>()
   try {
-    for (const ref of workspaceSources(template, apply)) {
+    for (const ref of refs) {
       contents.set(JSON.stringify(ref), await readSource(reader, namespace, ref))
     }
   } catch (error) {
