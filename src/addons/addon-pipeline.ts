@@ -72,6 +72,7 @@ export function addonPipelineController(ports: PipelinePorts): Controller<AddonP
           cache
             .list<AddonPipeline>(AddonPipeline)
             .filter((pipeline) => serves(pipeline, object, ports))
+            .filter(({ spec }) => selects(spec.clusterSelector, object.metadata.labels ?? {}))
             .map(keyOf),
         ignores: isSameCluster,
       },

@@ -73,11 +73,15 @@ function isCountedAlike(now: Projected<AnyObject>, before: Projected<AnyObject>)
 
 function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<string, number>, nowMs: number): Observed {
   const value = refText(template.metadata, template.metadata.namespace)
+  const counting = changedAt.get(value)
+  // Each of a thousand applies that are made wakes us: they are gone through when the numbers are due, not each time.
+  if (counting !== undefined && nowMs - counting < COUNTING_MS && isHeld(template))
+    return { template, isCounting: true, users: [], updating: 0 }
   const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
   const updating = applies.filter((apply) => isBehind(apply, template)).length
   const { usedBy, updating: told } = template.status ?? {}
   const isTold = usedBy === applies.length && told === updating
-  const since = changedAt.get(value) ?? nowMs
+  const since = counting ?? nowMs
   const isCounting = !isTold && applies.length > MANY && nowMs - since < COUNTING_MS
   if (isCounting) changedAt.set(value, since)
   else changedAt.delete(value)
@@ -89,14 +93,19 @@ function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<strin
   }
 }
 
+/** In use, as far as is known, and meant to stay. */
+function isHeld({ metadata }: WorkspaceTemplate): boolean {
+  return metadata.deletionTimestamp === undefined && (metadata.finalizers?.includes(TEMPLATE_FINALIZER) ?? false)
+}
+
 /** Held only while it is used, so that a template nobody uses can go at once. */
 export function decide({ template, users, isCounting }: Observed): Decision<Action> {
-  const isHeld = template.metadata.finalizers?.includes(TEMPLATE_FINALIZER) ?? false
+  const hasFinalizer = template.metadata.finalizers?.includes(TEMPLATE_FINALIZER) ?? false
   if (!template.metadata.deletionTimestamp) {
-    if (users.length > 0 && !isHeld) return act({ do: 'add-finalizer' })
+    if (users.length > 0 && !hasFinalizer) return act({ do: 'add-finalizer' })
     return isCounting ? waitingAMoment('Counting', 'Counts its users', COUNTING_MS / 1000) : done
   }
-  if (users.length === 0) return isHeld ? act({ do: 'remove-finalizer' }) : done
+  if (users.length === 0) return hasFinalizer ? act({ do: 'remove-finalizer' }) : done
   const more = users.length > NAMED ? ` and ${users.length - NAMED} more` : ''
   return waiting('InUse', `It is deleted when nothing uses it any more: ${names(users.slice(0, NAMED))}${more}`)
 }
