@@ -109,9 +109,9 @@ export function cpuSecondsOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }
 
-/** By how much time grows with size: 1 is proportional. */
-export function exponentOf(small: Growth, large: Growth): number {
-  return Math.log(large.seconds / small.seconds) / Math.log(large.clusters / small.clusters)
+/** By how much time, of the clock or of the processor, grows with size: 1 is proportional. */
+export function exponentOf(small: Growth, large: Growth, what: 'seconds' | 'cpuSeconds' = 'seconds'): number {
+  return Math.log(large[what] / small[what]) / Math.log(large.clusters / small.clusters)
 }
 
 /** Every object of every kind that the server has, as `resource.group namespace/name`. */
