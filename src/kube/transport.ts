@@ -47,8 +47,8 @@ export type OnExchange = (request: Request, status: number) => void
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 // Below the idle limit of every API server and load balancer we know, so that a pooled connection is rarely a dead one.
 const IDLE_MS = 15_000
-// A fleet that grows keeps more connections than these busy; each one that is closed and opened anew is a handshake.
-const MAX_FREE = 12
+// Some 100 KB each, and a handshake for each that is closed and opened anew: those beyond wait for their turn.
+const MOST_SOCKETS = 12
 
 export function createTransport(
   access: ServerAccess,
@@ -157,7 +157,8 @@ function openLines(access: ServerAccess, secure: boolean) {
   let last: (Lines & { readonly certificate: string | undefined; readonly key: string | undefined }) | undefined
   function of({ certificate, key }: Identity): Lines {
     if (last && last.certificate === certificate && last.key === key) return last
-    const pooled = { keepAlive: true, keepAliveMsecs: 30_000, timeout: IDLE_MS, maxFreeSockets: MAX_FREE }
+    const most = { maxSockets: MOST_SOCKETS, maxFreeSockets: MOST_SOCKETS }
+    const pooled = { keepAlive: true, keepAliveMsecs: 30_000, timeout: IDLE_MS, ...most }
     if (!secure) {
       last = { certificate, key, pool: new http.Agent(pooled), single: new http.Agent({ keepAlive: false }) }
       return last
