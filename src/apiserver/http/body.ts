@@ -37,12 +37,13 @@ export function mediaTypeOf(request: IncomingMessage): string {
 export function parseBody(bytes: Buffer, mediaType: string): Body {
   if (mediaType === 'application/vnd.kubernetes.protobuf') return { value: decodeProtobuf(bytes), duplicates: [] }
   const text = bytes.toString('utf8')
-  if (mediaType === 'application/yaml' || mediaType.endsWith('+yaml')) return parseYaml(text)
+  const isYaml = mediaType === 'application/yaml' || mediaType.endsWith('+yaml')
+  // JSON is YAML too, and most of what is applied comes as JSON: reading it as what it is takes a tenth of the time.
+  if (isYaml && !text.trimStart().startsWith('{')) return parseYaml(text)
   try {
     return { value: JSON.parse(text) as unknown, duplicates: duplicateFields(text) }
   } catch (error) {
-    // Patches in particular may be YAML under a JSON name: Kubernetes reads both.
-    if (mediaType === 'application/apply-patch+yaml') return parseYaml(text)
+    if (isYaml) return parseYaml(text)
     throw badRequest(`error decoding the request body as JSON: ${messageOf(error)}`)
   }
 }
