@@ -48,12 +48,17 @@ export interface StateCopy {
   readonly parts: number
 }
 
-/** A look at the saved state in one request; undefined when that does not show a whole one. */
+/** More than this is left to whoever needs it: what is only glanced at must not fill a memory. */
+const GLANCE_BYTES = 128 * 1024
+
+/** A look at the saved state in one request; undefined when that does not show a whole, small one. */
 export async function glanceAtState(objects: Objects, key: ObjectKey): Promise<StateCopy | undefined> {
   const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: stateName(suffixOf(key)) })
   if (!secret) return { parts: 0 }
+  const data = secret.data?.[DATA_KEY] ?? ''
+  if (data.length > GLANCE_BYTES) return undefined
   try {
-    const text = gunzipSync(Buffer.from(secret.data?.[DATA_KEY] ?? '', 'base64')).toString('utf8')
+    const text = gunzipSync(Buffer.from(data, 'base64')).toString('utf8')
     return readState(text) ? { text, parts: 1 } : undefined
   } catch {
     return undefined
