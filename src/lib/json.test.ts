@@ -18,8 +18,12 @@ describe('canonical JSON', () => {
     )
   })
 
-  it('reads back as the value', () => {
-    fc.assert(fc.property(fc.jsonValue(), (value) => assert.ok(jsonEqual(JSON.parse(canonicalJson(value)), value))))
+  it('reads back as plain JSON does', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) =>
+        assert.ok(jsonEqual(JSON.parse(canonicalJson(value)), JSON.parse(JSON.stringify(value)))),
+      ),
+    )
   })
 
   it('drops what is undefined, reads dates as JSON does, and keeps a key of any name', () => {
