@@ -15,6 +15,8 @@ interface PendingSeen {
   readonly isAlive: boolean
   /** A machine is on its way and may do. */
   readonly isExpected: boolean
+  /** Another one each time: a machine that was claimed for this pod may have been taken by another pod. */
+  readonly claimName: string
 }
 
 /** Answers pods that no node takes with a claim for a new machine. */
@@ -43,15 +45,16 @@ export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 
         pool: isGuarded ? undefined : pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0],
         isAlive: isRunning(cache, 'karpenter'),
         isExpected: claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
+        claimName: shortHash([pod, ...claims].map(({ metadata }) => metadata.uid).join(), 5),
       }
     },
     decide({ pool, isAlive, isExpected }) {
       if (!isAlive || !pool || isExpected) return waiting('NotYet', 'No pool can take it, or a machine is coming')
       return act<{ do: 'claim' }>({ do: 'claim' })
     },
-    async act({ objects }, { pod, pool }) {
+    async act({ objects }, { pod, pool, claimName }) {
       const { metadata, spec } = pool!
-      const name = `${metadata.name}-${shortHash(pod.metadata.uid ?? pod.metadata.name, 5)}`
+      const name = `${metadata.name}-${claimName}`
       const template = spec?.template
       const claim = {
         apiVersion: 'karpenter.sh/v1',
