@@ -48,8 +48,9 @@ if (hasTerraform) {
     it('is locked out while a run is on, and told who holds the lock', async () => {
       const module = 'resource "terraform_data" "x" {\n  provisioner "local-exec" {\n    command = "sleep 3"\n  }\n}'
       await world.create(WorkspaceTemplate, aTemplate(module, {}, { name: 'slow' }))
-      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'slow' } }, { name: 'slow' }))
+      // Before the run: it takes the lock at once, and even `init` reads the state.
       const folder = await byHand('slow')
+      await world.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'slow' } }, { name: 'slow' }))
       await world.until('slow', (apply) => apply.status?.run?.phase === 'Apply')
       const planned = run(folder, 'plan', '-input=false', '-lock-timeout=0s', '-no-color')
       const { code, stderr } = await planned.then(

@@ -58,7 +58,8 @@ export function deploymentActor(stage: Stage): Controller<Deployment, Seen, Acti
         pods: cache
           .list<Pod>(PodKind, { index: 'owner', value: deployment.metadata.uid ?? '' })
           .filter((pod) => !pod.metadata.deletionTimestamp),
-        hash: shortHash(hashOf(deployment.spec?.template ?? {}), 6),
+        // With the uid: the pods of one that was deleted, and made again, may still be there under their names.
+        hash: shortHash(hashOf([deployment.metadata.uid ?? '', deployment.spec?.template ?? {}]), 6),
         nowMs: stage.clock.now(),
       }
     },
