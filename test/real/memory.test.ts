@@ -1,20 +1,17 @@
 // Memory as a gate: the built manager, with the flags and the doors of its Deployment, whose container is given 128 MiB.
 // The figures are the kernel's: the highest resident size of the whole life.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { isTrue } from './api.ts'
 import { auditMark, requestsSince } from './audit.ts'
 import { copyCluster } from './copies.ts'
-import { cpuSecondsOf, FLEET_NAMESPACE, type Fleet, startFleet } from './fleet.ts'
+import { FLEET_NAMESPACE, type Fleet, startFleet } from './fleet.ts'
 import { until, VERSIONS } from './lab.ts'
+import { atRest, DOORS, peakMiBOf } from './memory.ts'
 import { prove } from './proofs.ts'
 
-const EMPTY_MIB = 72
 const LOADED_MIB = 110
 const CLUSTERS = 1000
-const DOORS = ['--health-probe-bind-address', '127.0.0.1:0', '--metrics-bind-address', '127.0.0.1:0']
-const AS_DEPLOYED = ['--leader-elect', ...DOORS]
 /** Folders of etcd's registry; owners before what they own, so that nobody takes a copy for an orphan. */
 const FOLDERS = [
   'cluster.x-k8s.io/clusters',
@@ -30,43 +27,14 @@ const nameOf = (i: number): string => `load-${String(i).padStart(4, '0')}`
 
 describe('the manager in its container', () => {
   let fleet: Fleet
-  const peakMiB = (): number => {
-    const status = readFileSync(`/proc/${fleet.world.manager.pid}/status`, 'utf8')
-    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)![1]) / 1024
-  }
-  /** It has done what there is to do: two looks in a row find that it did not use the processor. */
-  const atRest = async (what: string): Promise<void> => {
-    let [last, quiet] = [cpuSecondsOf(fleet.world.manager.pid), 0]
-    await until(
-      what,
-      async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1000))
-        const now = cpuSecondsOf(fleet.world.manager.pid)
-        quiet = now - last < 0.1 ? quiet + 1 : 0
-        last = now
-        return quiet >= 3
-      },
-      600,
-      fleet.world.manager,
-    )
-  }
-
   before(async () => {
-    fleet = await startFleet({ args: AS_DEPLOYED })
+    fleet = await startFleet()
   })
   after(() => fleet?.stop())
-
-  it(`stays within ${EMPTY_MIB} MiB when there is nothing to watch`, async () => {
-    await atRest('the manager is at rest')
-    const peak = peakMiB()
-    assert.ok(peak <= EMPTY_MIB, `${peak.toFixed(1)} MiB`)
-    prove('memory', VERSIONS.kube, `empty manager, at most ${EMPTY_MIB} MiB`, `${peak.toFixed(1)} MiB`)
-  })
 
   it(`stays within ${LOADED_MIB} MiB over ${CLUSTERS} clusters, through a new list of every kind`, async () => {
     const { world } = fleet
     const { api, kinds, management } = world
-    await world.restartManager({ args: ['--engine', 'simulated'] })
     await fleet.grow('load', 1, { pad: 4, addons: true })
     await makeSets(nameOf(0))
     await api.patch(kinds.cluster, nameOf(0), { spec: { paused: true } }, FLEET_NAMESPACE)
@@ -74,7 +42,7 @@ describe('the manager in its container', () => {
       await until('the original is paused', async () =>
         isTrue(await api.get(kind, nameOf(0), FLEET_NAMESPACE), 'Paused'),
       )
-    await atRest('the manager has settled the original')
+    await atRest(world.manager, 'the manager has settled the original')
     await world.manager.stop()
     await world.capi.stop()
 
@@ -88,8 +56,8 @@ describe('the manager in its container', () => {
 
     // No lease: while the API server starts anew it would be lost, and the manager would end instead of listing again.
     await world.restartManager({ args: DOORS })
-    await atRest('the manager has looked at every object')
-    const synced = peakMiB()
+    await atRest(world.manager, 'the manager has looked at every object')
+    const synced = peakMiBOf(world.manager)
 
     const mark = auditMark(management)
     await management.stopApiserver()
@@ -108,8 +76,8 @@ describe('the manager in its container', () => {
       240,
       world.manager,
     )
-    await atRest('the manager has looked at every object again')
-    const peak = peakMiB()
+    await atRest(world.manager, 'the manager has looked at every object again')
+    const peak = peakMiBOf(world.manager)
     assert.ok(peak <= LOADED_MIB, `${peak.toFixed(1)} MiB, ${synced.toFixed(1)} before the new lists`)
     prove(
       'memory',

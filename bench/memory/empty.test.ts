@@ -1,0 +1,22 @@
+// What the built manager weighs with nothing to watch, against the real API server, with the flags and the doors of its
+// Deployment: node --test bench/memory/empty.test.ts after make build. The figure is the kernel's.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Fleet, startFleet } from '../../test/real/fleet.ts'
+import { AS_DEPLOYED, atRest, peakMiBOf } from '../../test/real/memory.ts'
+
+const EMPTY_MIB = 72
+
+describe('the manager in its container', () => {
+  let fleet: Fleet
+  before(async () => {
+    fleet = await startFleet({ args: AS_DEPLOYED })
+  })
+  after(() => fleet?.stop())
+
+  it(`stays within ${EMPTY_MIB} MiB when there is nothing to watch`, async () => {
+    await atRest(fleet.world.manager, 'the manager is at rest')
+    const peak = peakMiBOf(fleet.world.manager)
+    assert.ok(peak <= EMPTY_MIB, `${peak.toFixed(1)} MiB`)
+  })
+})
