@@ -43,7 +43,7 @@ const GRACE_SECONDS = 120
 export function launchRunner(folder: string, options: LocalEngineOptions): ChildProcess {
   const { workDir, kubeconfigForRunner, log } = options
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const [program, ...first] = options.runner ?? [process.execPath, ...process.execArgv, process.argv[1]!]
+  const [program, ...first] = options.runner ?? [process.execPath, ...ownFlags(process.execArgv), process.argv[1]!]
   const args = [...first, 'runner', '--folder', folder, '--kubeconfig', kubeconfigForRunner, '--settled']
   const output = openSync(join(folder, 'runner.log'), 'w', 0o600)
   try {
@@ -57,6 +57,11 @@ export function launchRunner(folder: string, options: LocalEngineOptions): Child
   } finally {
     closeSync(output)
   }
+}
+
+/** The heap of a manager is bounded by what a fleet needs; a runner has one state in hand, as large as that is. */
+export function ownFlags(flags: readonly string[]): readonly string[] {
+  return flags.filter((flag) => !flag.startsWith('--max-old-space-size'))
 }
 
 /** Runners start often and live shortly: what Node would compile or read for each of them is spared. */

@@ -19,6 +19,7 @@ import { readRecord, writeRecord } from '../record/record-store.ts'
 import { render } from '../render/render.ts'
 import { folderPath } from '../runner/folder.ts'
 import type { Handover } from '../runner/handover.ts'
+import { ownFlags } from './launch.ts'
 import { createLocalEngine } from './local-engine.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capt-local-'))
@@ -72,6 +73,13 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
   }
   return { engine, objects, failNext, start, until, workDir }
 }
+
+describe('a runner', () => {
+  it('is not bound to the small heap of a manager: one state may be larger than a fleet', () => {
+    const flags = ['--max-old-space-size=36', '--max-semi-space-size=1']
+    assert.deepEqual(ownFlags(flags), ['--max-semi-space-size=1'])
+  })
+})
 
 describe('the local engine', () => {
   it('takes a run for over only when its runner has ended, whatever its report says', async () => {

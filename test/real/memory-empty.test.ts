@@ -1,9 +1,11 @@
-// What the built manager weighs with nothing to watch, against the real API server, with the flags and the doors of its
-// Deployment: node --test bench/memory/empty.test.ts after make build. The figure is the kernel's.
+// What the built manager weighs with nothing to watch, with the flags and the doors of its Deployment. The figure is the
+// kernel's.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Fleet, startFleet } from '../../test/real/fleet.ts'
-import { AS_DEPLOYED, atRest, peakMiBOf } from '../../test/real/memory.ts'
+import { type Fleet, startFleet } from './fleet.ts'
+import { VERSIONS } from './lab.ts'
+import { AS_DEPLOYED, atRest, peakMiBOf } from './memory.ts'
+import { prove } from './proofs.ts'
 
 const EMPTY_MIB = 72
 
@@ -18,5 +20,6 @@ describe('the manager in its container', () => {
     await atRest(fleet.world.manager, 'the manager is at rest')
     const peak = peakMiBOf(fleet.world.manager)
     assert.ok(peak <= EMPTY_MIB, `${peak.toFixed(1)} MiB`)
+    prove('memory', VERSIONS.kube, `no cluster; at most ${EMPTY_MIB} MiB`, `${peak.toFixed(1)} MiB`)
   })
 })
