@@ -22,7 +22,7 @@ const MANY = 100
 const MAX_REQUESTS = 40
 /** What a fleet should cost on a machine that has nothing else to do; the table shows it beside the figure. */
 const GOAL_CPU_SECONDS = 10
-/** The same work takes a third more of a processor that is shared with five other programs (measured): this is never passed. */
+/** CPU seconds grow when others share the processor and its caches: the goal holds alone, this limit beside other work. */
 const MAX_CPU_SECONDS = 14
 const MAX_EXPONENT = 1.1
 const IDLE_SECONDS = 60
