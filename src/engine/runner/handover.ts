@@ -18,10 +18,19 @@ export function isFor({ seen }: Handover, runId: string): boolean {
   return seen.record.run?.id === runId && seen.record.run.runner?.pid === process.pid
 }
 
-/** Waits until the manager has said what it has to say, or is gone. */
-export function readHandover(): Promise<Handover | undefined> {
+const PATIENCE_MS = 60_000
+
+/**
+ * Waits until the manager has said what it has to say, or is gone. One that is stopped in mid-word may never go on, and
+ * its successor would take us for a runner at work: we end, as nothing was begun. An ordinary exit would wait for the read.
+ */
+export function readHandover(patienceMs = PATIENCE_MS): Promise<Handover | undefined> {
   return new Promise((resolve) => {
-    readFile(0, 'utf8', (error, text) => resolve(error ? undefined : parse(text)))
+    const end = setTimeout(() => process.kill(process.pid, 'SIGKILL'), patienceMs)
+    readFile(0, 'utf8', (error, text) => {
+      clearTimeout(end)
+      resolve(error ? undefined : parse(text))
+    })
   })
 }
 
