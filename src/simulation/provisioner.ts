@@ -1,5 +1,5 @@
 // Plays the part of Karpenter that answers pods which no node takes: it claims a new machine from a ready pool.
-import { type AnyObject, ConfigMapKind, DeploymentKind, findCondition, keyOf, PodKind } from '#api'
+import { type AnyObject, ConfigMapKind, DeploymentKind, findCondition, keyOf, NodeKind, PodKind } from '#api'
 import { type Cache, isKubeError, type Projected } from '#kube'
 import { shortHash } from '#lib'
 import { act, type Controller, isTrue, ownerReference, waiting } from '#runtime'
@@ -7,13 +7,13 @@ import { faultOf, isFaultMap } from './faults.ts'
 import { isRunning } from './flux-sources.ts'
 import { CLAIM_FINALIZER, type NodeClaim, type NodePool, POOL_LABEL } from './karpenter-objects.ts'
 import { NodeClaimKind, NodePoolKind, simulated } from './names.ts'
-import { bears, cpuOf, type Pod } from './placement.ts'
+import { bears, choose, cpuOf, type Node, type Pod } from './placement.ts'
 
 interface PendingSeen {
   readonly pod: Projected<Pod>
   readonly pool: Projected<NodePool> | undefined
   readonly isAlive: boolean
-  /** A machine is on its way and may do. */
+  /** A machine is on its way and may do, or one is there that has room. */
   readonly isExpected: boolean
   /** Another one each time: a machine that was claimed for this pod may have been taken by another pod. */
   readonly claimName: string
@@ -28,6 +28,9 @@ export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 
     summary: false,
     accepts: (pod) => isUnschedulable(pod as Pod),
     wakes: [
+      // A place may be taken, or become free, by any of them.
+      { kind: PodKind, toKeys: (_pod, cache) => pending(cache) },
+      { kind: NodeKind, toKeys: (_node, cache) => pending(cache) },
       { kind: NodePoolKind, toKeys: (_pool, cache) => pending(cache) },
       { kind: NodeClaimKind, toKeys: (_claim, cache) => pending(cache) },
       { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? pending(cache) : []) },
@@ -39,12 +42,13 @@ export function provisionerActor(): Controller<Pod, PendingSeen, { readonly do: 
         .filter((pool) => isTrue(pool, 'Ready') && !pool.metadata.deletionTimestamp)
         .filter((pool) => faultOf(cache, pool).is !== 'dry' && takes(pool, pod))
       const claims = cache.list<NodeClaim>(NodeClaimKind)
+      const hasPlace = choose(pod, cache.list<Node>(NodeKind), cache.list<Pod>(PodKind)).node !== undefined
       const isGuarded = JSON.stringify(pod.spec?.affinity ?? {}).includes(POOL_LABEL)
       return {
         pod,
         pool: isGuarded ? undefined : pools.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0],
         isAlive: isRunning(cache, 'karpenter'),
-        isExpected: claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
+        isExpected: hasPlace || claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
         claimName: shortHash([pod, ...claims].map(({ metadata }) => metadata.uid).join(), 5),
       }
     },
