@@ -21,7 +21,7 @@ import type { Session } from './session.ts'
 import type { WorkspaceState } from './workspace-state.ts'
 
 /** An apply that is through by then, or has saved a newer state, leaves nothing that a stored plan could be good for. */
-const STORE_AFTER_MS = 1_000
+const STORE_AFTER_MS = 3_000
 
 export class PlanKeeper {
   readonly #session: Session
