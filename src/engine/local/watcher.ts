@@ -78,8 +78,13 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
     const record = readFact({ path: one.folder }, 'report')?.record
     // A run is over when its runner is: until then it still holds the lock and tidies its folder.
     if (record?.run?.id !== one.runId || !isOpen(record.run)) return
-    const isNews = record.run.phase !== one.phase
     const now = clock.monotonic()
+    // One that saves is over in a moment, and that is news then; only when it takes its time is it worth a word.
+    if (record.run.phase === 'Save' && one.phase !== 'Save') {
+      one.phase = 'Save'
+      one.toldAt = now
+    }
+    const isNews = record.run.phase !== one.phase
     if (!isNews && now - one.toldAt < TELL_MS) return
     one.seen = changed
     one.phase = record.run.phase
