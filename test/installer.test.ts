@@ -12,6 +12,7 @@ import { sha256 } from '#lib'
 import { type Manifest, renderKustomization } from '../scripts/kustomize.ts'
 import { checkVersion, releaseFiles } from '../scripts/release-files.ts'
 import { forgottenKinds, grantsOf, PARTS } from '../scripts/roles.ts'
+import { managerFlags } from './manager-flags.ts'
 
 const root = join(import.meta.dirname, '..')
 const VERSION = '9.9.9'
@@ -357,10 +358,8 @@ describe('the images', () => {
   })
 
   it('start the program as bin/capt starts a manager', () => {
-    const script = readFileSync(join(root, 'bin/capt'), 'utf8')
-    const flags = /exec "\$node" (--max.*) "\$program"/.exec(script)![1]!.split(' ')
     const entry = JSON.parse(/^ENTRYPOINT (.*)$/m.exec(dockerfile)![1]!) as string[]
-    assert.deepEqual(entry, ['node', ...flags, '/app/dist/program/capt.mjs'])
+    assert.deepEqual(entry, ['node', ...managerFlags(), '/app/dist/program/capt.mjs'])
     assert.match(dockerfile, /^ENV .*\bMALLOC_ARENA_MAX=1\b/m)
   })
 

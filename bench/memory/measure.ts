@@ -10,9 +10,9 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { build } from 'esbuild'
 import { leanBuiltins } from '../../scripts/lean-builtins.ts'
+import { managerFlags } from '../../test/manager-flags.ts'
 import { KIND_COUNT } from './fleet.ts'
 
-export const NODE_FLAGS = ['--max-old-space-size=36', '--max-semi-space-size=1']
 const HERE = import.meta.dirname
 const PATIENCE_MS = 25_000
 
@@ -61,7 +61,7 @@ export async function weigh(load: Load): Promise<Weight> {
     )
     const { port, ca, bytes } = (await firstLine(api)) as { port: number; ca: string; bytes: number }
     const server = `https://127.0.0.1:${port}`
-    const manager = start(children, [...NODE_FLAGS, bundle], {
+    const manager = start(children, [...managerFlags(), bundle], {
       MALLOC_ARENA_MAX: '1',
       CAPT_BENCH: JSON.stringify({ server, ca, wasteMiB }),
     })

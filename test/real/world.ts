@@ -7,6 +7,7 @@ import { ALL_KINDS, type ClusterApiVersion, type Key, PodKind, toCustomResourceD
 import { type Connection, connect, createEvents } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type Actors, simulatedLedger, startActors } from '#simulation'
+import { managerFlags } from '../manager-flags.ts'
 import { type Api, accessOf, kindsOf, openApi } from './api.ts'
 import {
   type Capi,
@@ -46,11 +47,6 @@ function programIn(folder: string): string {
   return join(copy, 'capt.mjs')
 }
 
-/** As bin/capt starts a manager; its image does the same. */
-function nodeFlags(): readonly string[] {
-  return /exec "\$node" (--max.*) "\$program"/.exec(readFileSync(join(ROOT, 'bin/capt'), 'utf8'))![1]!.split(' ')
-}
-
 export async function startManagerProcess(
   kubeconfig: string,
   folder: string,
@@ -60,7 +56,7 @@ export async function startManagerProcess(
 ): Promise<ManagerProcess> {
   const workDir = wish.workDir ?? mkdtempSync(join(folder, 'runs-'))
   mkdirSync(workDir, { recursive: true })
-  const flags = nodeFlags()
+  const flags = managerFlags()
   const fixed = ['manager', '--kubeconfig', kubeconfig, '--work-dir', workDir, '--health-probe-bind-address', '0']
   const env = { MALLOC_ARENA_MAX: '1', ...environment }
   const name = `capt-${Math.random().toString(36).slice(2, 8)}`
