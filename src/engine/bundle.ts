@@ -9,7 +9,7 @@ import type { Objects } from '#kube'
 import { CaptError, isPlainObject, shortHash } from '#lib'
 import { bundleName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
-import { readPart, toParts } from './parts.ts'
+import { countParts, readPart, toParts } from './parts.ts'
 import type { BundleRef } from './record/record.ts'
 import { letGo } from './state/state-store.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
@@ -89,18 +89,15 @@ export async function restoreFiles(folder: string, bundle: Bundle): Promise<void
   }
 }
 
-/** Writes every part before anything refers to them; writing the same bundle again changes nothing. */
-export async function saveBundle(
-  objects: Objects,
-  owner: Owner,
-  packed: Buffer,
-  hash: string,
-  tool: string,
-): Promise<BundleRef> {
-  const id = shortHash(packed.toString('latin1'))
+/** Known before anything is written: the same inputs have the same name. */
+export function bundleRef(packed: Buffer, hash: string, tool: string): BundleRef {
+  return { id: shortHash(packed.toString('latin1')), parts: countParts(packed), bytes: packed.length, hash, tool }
+}
+
+/** Writing the same bundle again changes nothing. */
+export async function saveBundle(objects: Objects, owner: Owner, packed: Buffer, { id }: BundleRef): Promise<void> {
   const secrets = toParts(owner, 'bundle', packed, (part) => bundleName(suffixOf(owner), id, part))
   for (const secret of secrets) await objects.apply(SecretKind, secret)
-  return { id, parts: secrets.length, bytes: packed.length, hash, tool }
 }
 
 export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRef): Promise<Bundle> {

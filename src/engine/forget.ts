@@ -21,6 +21,7 @@ export async function forgetWorkspace(
     if (!stillUsed.has(kept)) await removeHold(objects, { namespace, name })
   }
   if (record?.plan) await deletePlan(objects, key, record.plan)
+  for (const spare of record?.spare ?? []) await deleteBundle(objects, key, spare)
   if (record?.bundle) await deleteBundle(objects, key, record.bundle)
   for (const backup of record?.backups ?? []) await deleteBackup(objects, key, backup)
   await releaseState(objects, key, keepState)

@@ -124,6 +124,8 @@ export interface RunRecord {
   readonly applied?: Applied
   readonly state?: SavedState
   readonly bundle?: BundleRef
+  /** Bundles of which parts may lie somewhere, and which are not needed: announced and never used, or replaced. */
+  readonly spare?: readonly BundleRef[]
   /** Written before the first of its parts is: nothing of a plan lies anywhere that the record does not know of. */
   readonly plan?: PlanRef
   /** Whole copies of earlier states, newest first. */

@@ -5,6 +5,7 @@ import { isPassing } from '../patient.ts'
 import { addSuspects, closeRun, type Run, type RunRecord, type Suspect } from '../record/record.ts'
 import { credentialsFingerprint } from './credentials.ts'
 import { toRunFault } from './failure.ts'
+import { spareOf } from './freeze.ts'
 import { type Outputs, publicOutputs, writeConnectionSecret } from './outputs.ts'
 import { type Layout, remoteBackend } from './prepare.ts'
 import type { Session } from './session.ts'
@@ -27,12 +28,15 @@ export async function closeRecord(
   const credentials = await credentialFacts(session)
   session.say(fault === undefined ? 'Done' : `Ended: ${phase}`)
   const log = runLog.finish()
+  const dropped = await trace.dropped
   await keeper.update((record): RunRecord => {
-    const { plan, ...closed } = closeRun(addSuspects(record, suspects), phase, finishedAt, fault)
+    const { plan, spare, ...closed } = closeRun(addSuspects(record, suspects), phase, finishedAt, fault)
     const left = trace.plans ? trace.plans.left : plan
     return {
       ...closed,
       ...(left ? { plan: left } : {}),
+      backups: closed.backups.filter(({ serial }) => !dropped?.has(serial)),
+      ...spareOf(trace.bundles ? trace.bundles.left(spare) : (spare ?? [])),
       ...(state?.saved ? { state: state.saved } : {}),
       ...(isApplied
         ? { applied: { hash: layout.workspace.hash, at: finishedAt, runId: request.runId, ...publicOutputs(outputs) } }

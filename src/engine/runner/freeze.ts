@@ -1,18 +1,17 @@
 // Before anything is made: the inputs are frozen, the state as it was is copied, and the record says what will happen.
 import { messageOf } from '#lib'
-import { deleteBundle, packBundle, saveBundle } from '../bundle.ts'
 import type { PlanCounts } from '../messages.ts'
 import { addSuspects, type BundleRef, type PlanRef, type Run, type Suspect } from '../record/record.ts'
-import { deleteBackup } from '../state/state-store.ts'
+import { type BackupRef, deleteBackup } from '../state/state-store.ts'
+import { type BundleKeeper, withSpare } from './bundle-keeper.ts'
 import type { Credentials } from './credentials.ts'
-import type { Layout } from './prepare.ts'
 import type { Session } from './session.ts'
 import type { WorkspaceState } from './workspace-state.ts'
 
 export interface Freezing {
   readonly session: Session
   readonly state: WorkspaceState
-  readonly layout: Layout
+  readonly bundles: BundleKeeper
   readonly credentials: Credentials
   readonly suspects: readonly Suspect[]
   readonly counts: PlanCounts
@@ -25,7 +24,7 @@ export interface Freezing {
 export async function freeze({
   session,
   state,
-  layout,
+  bundles,
   credentials,
   suspects,
   counts,
@@ -33,28 +32,26 @@ export async function freeze({
   changes,
   backend,
 }: Freezing): Promise<void> {
-  const { keeper, request, world } = session
+  const { keeper } = session
   const before = keeper.record
-  const bundle = await freezeInputs(session, layout, before.bundle)
+  const bundle = await bundles.stored
   const backups = changes ? await state.backUp(before.backups) : before.backups
+  const outdated = before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
-  await keeper.update(({ restored: _settled, plan: _earlier, ...record }) => ({
+  await keeper.update(({ restored: _settled, plan: _earlier, spare, ...record }) => ({
     ...addSuspects(record, suspects),
     ...(bundle ? { bundle } : {}),
+    ...spareOf(withSpare(spare, [record.bundle]).filter(({ id }) => id !== bundle?.id)),
     ...(plan ? { plan } : {}),
     ...(backend === undefined ? {} : { backend }),
     ...(state.saved ? { state: state.saved } : {}),
-    backups,
+    backups: [...backups, ...outdated],
     kept: [...new Set([...record.kept, ...kept])],
     run: { ...withoutInFlight(record.run!), phase: 'Apply', plan: counts },
   }))
   // Only now does nothing refer to the old ones.
-  if (before.bundle && bundle && before.bundle.id !== bundle.id) {
-    await quietly(session, () => deleteBundle(world.objects, request.owner, before.bundle!))
-  }
-  for (const old of before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))) {
-    await quietly(session, () => deleteBackup(world.objects, request.owner, old))
-  }
+  void bundles.sweep()
+  session.trace.dropped = dropBackups(session, outdated)
 }
 
 /** Those are suspects by now. */
@@ -62,22 +59,23 @@ function withoutInFlight({ inFlight: _doubtful, ...run }: Run): Run {
   return run
 }
 
-async function freezeInputs(
-  { world, request, folder }: Session,
-  { workspace, private: leftOut }: Layout,
-  current: BundleRef | undefined,
-): Promise<BundleRef | undefined> {
-  const { verb, owner, tool } = request
-  if (verb === 'destroy' || current?.hash === workspace.hash) return current
-  const name = `${tool.name} ${tool.version}`
-  const packed = packBundle(folder.work, workspace, name, leftOut)
-  return saveBundle(world.objects, owner, packed, workspace.hash, name)
+export function spareOf(spare: readonly BundleRef[]): { readonly spare?: readonly BundleRef[] } {
+  return spare.length > 0 ? { spare } : {}
 }
 
-async function quietly({ world }: Session, work: () => Promise<void>): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    world.log.warn('Cleaning up failed', { error: messageOf(error) })
+/** Beside the apply. Those that are gone leave the record when it is closed: until then somebody may have to finish this. */
+async function dropBackups(
+  { world, request }: Session,
+  outdated: readonly BackupRef[],
+): Promise<ReadonlySet<BackupRef['serial']>> {
+  const gone = new Set<BackupRef['serial']>()
+  for (const backup of outdated) {
+    try {
+      await deleteBackup(world.objects, request.owner, backup)
+      gone.add(backup.serial)
+    } catch (error) {
+      world.log.warn('Deleting an old copy of the state failed', { error: messageOf(error) })
+    }
   }
+  return gone
 }

@@ -161,7 +161,11 @@ class Runner {
     keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Save' } }))
     let fault = failure === undefined ? undefined : toRunFault(failure)
     try {
-      await Promise.all([this.#state?.flush(trace.terraform !== undefined), trace.plans?.drop()])
+      await Promise.all([
+        this.#state?.flush(trace.terraform !== undefined),
+        trace.plans?.drop(),
+        trace.bundles?.sweep(),
+      ])
     } catch (error) {
       // Without an API server nothing is closed: the folder has the state, and whoever comes next begins with it.
       if (isPassing(error)) return this.#giveUp(error)

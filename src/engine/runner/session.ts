@@ -3,6 +3,7 @@ import type { Objects } from '#kube'
 import type { Clock, Log } from '#lib'
 import { createRedactor, type Redactor } from '../secrets.ts'
 import type { ObjectKey } from '../workspace.ts'
+import type { BundleKeeper } from './bundle-keeper.ts'
 import type { Credentials } from './credentials.ts'
 import { type Folder, type RunRequest, readFact } from './folder.ts'
 import type { Handover } from './handover.ts'
@@ -32,6 +33,9 @@ export interface Trace {
   layout?: Layout
   terraform?: TerraformRun
   plans?: PlanKeeper
+  bundles?: BundleKeeper
+  /** Serials of the outdated copies of the state that are gone. */
+  dropped?: Promise<ReadonlySet<number>>
 }
 
 export class Session {

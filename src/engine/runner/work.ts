@@ -3,6 +3,7 @@ import { messageOf } from '#lib'
 import type { PlanCounts } from '../messages.ts'
 import type { Suspect } from '../record/record.ts'
 import type { RecordChange } from '../record/record-store.ts'
+import { BundleKeeper } from './bundle-keeper.ts'
 import { credentialRefs, readCredentials } from './credentials.ts'
 import { terraformEnvironment } from './environment.ts'
 import { RunFailure } from './failure.ts'
@@ -41,6 +42,8 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
 
   await terraform.init(layout, inputs.bundle !== undefined, () => sharePackages(layout.root, request.shared))
   keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Plan' } }))
+  const bundles = new BundleKeeper(session, layout)
+  trace.bundles = bundles
   const recalled = await plans.recall(layout)
   const counts = recalled ? recalled.counts : await plan(terraform, layout, verb)
   const backend = remoteBackend(layout.root)
@@ -48,7 +51,7 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   await freeze({
     session,
     state,
-    layout,
+    bundles,
     credentials,
     suspects,
     counts: counts ?? terraform.progress.counts,

@@ -1,0 +1,72 @@
+// The inputs of a run on their way into Secrets: announced in the record, then stored while Terraform plans. What was
+// announced and is not the bundle of the record in the end is spare, and spare ones are taken away beside the apply.
+import { messageOf } from '#lib'
+import { bundleRef, deleteBundle, packBundle, saveBundle } from '../bundle.ts'
+import type { BundleRef } from '../record/record.ts'
+import type { Layout } from './prepare.ts'
+import type { Session } from './session.ts'
+
+export class BundleKeeper {
+  readonly #session: Session
+  readonly #stored: Promise<BundleRef | undefined>
+  readonly #gone = new Set<string>()
+  #swept: Promise<void> = Promise.resolve()
+
+  /** Begins at once; whoever needs the bundle asks for it by `stored`, and hears there what went wrong. */
+  constructor(session: Session, layout: Layout) {
+    this.#session = session
+    this.#stored = this.#store(layout)
+    this.#stored.catch(() => undefined)
+  }
+
+  /** The bundle of these inputs. A destroy keeps the one it has. */
+  get stored(): Promise<BundleRef | undefined> {
+    return this.#stored
+  }
+
+  async #store({ workspace, private: leftOut }: Layout): Promise<BundleRef | undefined> {
+    const { world, request, folder, keeper } = this.#session
+    const { verb, owner, tool } = request
+    const current = keeper.record.bundle
+    if (verb === 'destroy' || current?.hash === workspace.hash) return current
+    const name = `${tool.name} ${tool.version}`
+    const packed = packBundle(folder.work, workspace, name, leftOut)
+    const ref = bundleRef(packed, workspace.hash, name)
+    if (ref.id !== current?.id) await keeper.update((record) => ({ ...record, spare: withSpare(record.spare, [ref]) }))
+    await saveBundle(world.objects, owner, packed, ref)
+    return ref
+  }
+
+  /** Takes away what is spare by now; what cannot be taken away stays in the record. */
+  sweep(): Promise<void> {
+    this.#swept = this.#swept.then(() => this.#sweep())
+    return this.#swept
+  }
+
+  async #sweep(): Promise<void> {
+    const { world, request, keeper } = this.#session
+    await this.#stored.catch(() => undefined)
+    for (const ref of this.left(keeper.record.spare)) {
+      try {
+        await deleteBundle(world.objects, request.owner, ref)
+        this.#gone.add(ref.id)
+      } catch (error) {
+        world.log.warn('Deleting old inputs failed', { error: messageOf(error) })
+      }
+    }
+  }
+
+  /** Of these, what is left to be taken away by others. */
+  left(spare: readonly BundleRef[] = []): readonly BundleRef[] {
+    return spare.filter(({ id }) => !this.#gone.has(id))
+  }
+}
+
+/** Each of them once. */
+export function withSpare(
+  spare: readonly BundleRef[] = [],
+  more: readonly (BundleRef | undefined)[],
+): readonly BundleRef[] {
+  const all = [...spare, ...more].filter((ref) => ref !== undefined)
+  return all.filter(({ id }, i) => all.findIndex((other) => other.id === id) === i)
+}
