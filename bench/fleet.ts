@@ -7,6 +7,7 @@ import {
   describePerCluster,
   exponentOf,
   type Growth,
+  inventoryBefore,
   inventoryOf,
   requestsOfCapt,
   startFleet,
@@ -20,7 +21,7 @@ const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, 
 const fleet = await startFleet()
 try {
   const { management } = fleet.world
-  const nothing = new Set(await inventoryOf(fleet.world))
+  const nothing = await inventoryBefore(fleet.world)
   const growths: Growth[] = []
   for (const clusters of sizes.length > 0 ? sizes : [10, 100, 300]) {
     const growth = await fleet.grow(`of${clusters}`, clusters)

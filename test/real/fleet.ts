@@ -5,7 +5,7 @@ import type { AnyObject, KindRef } from '#api'
 import { connect } from '#kube'
 import { accessOf, isTrue } from './api.ts'
 import { auditMark, type Request, requestsSince } from './audit.ts'
-import { type Kube, VERSIONS } from './lab.ts'
+import { type Kube, until, VERSIONS } from './lab.ts'
 import type { Loose } from './loose.ts'
 import { clusterManifests, templates } from './manifests.ts'
 import { eventually, type ManagerWish, startWorld, type World } from './world.ts'
@@ -128,6 +128,19 @@ export async function inventoryOf({ api: { client } }: World): Promise<readonly 
     }
   }
   return found.sort()
+}
+
+/** Comes with every manager. */
+const PIPELINE = 'addonpipelines.infrastructure.cluster.x-k8s.io capt-system/default'
+
+/** What there is before the first cluster; whatever else is found later was left behind by one. */
+export async function inventoryBefore(world: World): Promise<ReadonlySet<string>> {
+  let found: readonly string[] = []
+  await until('the manager has brought its pipeline', async () => {
+    found = await inventoryOf(world)
+    return found.includes(PIPELINE)
+  })
+  return new Set(found)
 }
 
 const namesOf = (prefix: string, clusters: number, pad = 1): readonly string[] =>

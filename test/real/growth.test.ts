@@ -9,6 +9,7 @@ import {
   exponentOf,
   type Fleet,
   type Growth,
+  inventoryBefore,
   inventoryOf,
   requestsOfCapt,
   startFleet,
@@ -27,8 +28,6 @@ const MAX_CPU_SECONDS = 14
 const MAX_EXPONENT = 1.1
 const IDLE_SECONDS = 60
 
-/** Comes with every manager; it must be there before the objects are counted. */
-const PIPELINE = 'addonpipelines.infrastructure.cluster.x-k8s.io capt-system/default'
 /** Kept by the API server for an hour, also about objects that are gone; docs/clusters.md says so. */
 const isEvent = (line: string): boolean => line.startsWith('events.')
 /** Kubernetes itself puts these into every namespace, in its own time. */
@@ -48,10 +47,7 @@ describe('a fleet', () => {
 
   before(async () => {
     fleet = await startFleet()
-    await until('the manager has brought its pipeline', async () => {
-      nothing = new Set(await inventoryOf(fleet.world))
-      return nothing.has(PIPELINE)
-    })
+    nothing = await inventoryBefore(fleet.world)
   })
   after(() => fleet?.stop())
 
