@@ -188,7 +188,12 @@ describe('secrets', () => {
 })
 
 describe('the environment of Terraform', () => {
-  const parts = { workspace: { ...workspace, env: { A: '1' } }, cliConfig: undefined, workspaceId: 'id-1' }
+  const parts = {
+    workspace: { ...workspace, env: { A: '1' } },
+    cliConfig: undefined,
+    workspaceId: 'id-1',
+    freeBytes: 1024 ** 3,
+  }
 
   it('tags what it makes, asks nothing, and keeps our own secrets out', () => {
     const env = terraformEnvironment({
@@ -213,6 +218,16 @@ describe('the environment of Terraform', () => {
       credentials: { AWS_ACCESS_KEY_ID: 'theirs' },
     })
     assert.equal(env['AWS_SESSION_TOKEN'], undefined)
+  })
+
+  it('spends memory on speed where there is plenty, unless somebody decided otherwise', () => {
+    const gogc = (freeBytes: number, own = {}, env = {}) =>
+      terraformEnvironment({ ...parts, freeBytes, own, credentials: {}, workspace: { ...workspace, env } })['GOGC']
+    const plenty = 8 * 1024 ** 3
+    assert.equal(gogc(1024 ** 3), undefined)
+    assert.equal(gogc(plenty), '200')
+    assert.equal(gogc(plenty, { GOGC: '50' }), '50')
+    assert.equal(gogc(plenty, { GOGC: '50' }, { GOGC: '75' }), '75')
   })
 
   it('takes values of -var out of argv, and puts what decides the plan to plan', () => {

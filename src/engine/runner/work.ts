@@ -120,6 +120,7 @@ function prepareTerraform(session: Session, { workspace }: Inputs, state: Worksp
       credentials: trace.credentials?.env ?? {},
       cliConfig: cliConfigFile(request.shared, request.providerMirror, env),
       workspaceId: keeper.record.workspaceId,
+      freeBytes: process.availableMemory(),
     }),
     clock,
     stop: stopping.signal,
