@@ -13,6 +13,7 @@ import {
   startFleet,
 } from '../test/real/fleet.ts'
 import { until } from '../test/real/lab.ts'
+import { peakMiBOf } from '../test/real/memory.ts'
 
 const IDLE_SECONDS = 60
 const sizes = process.argv.slice(2).map(Number)
@@ -26,8 +27,9 @@ try {
   for (const clusters of sizes.length > 0 ? sizes : [10, 100, 300]) {
     const growth = await fleet.grow(`of${clusters}`, clusters)
     const each = growth.requests.length / clusters
+    const peak = peakMiBOf(fleet.world.manager)
     console.log(
-      `${clusters} clusters ready: ${growth.seconds.toFixed(1)} s, ${each.toFixed(1)} requests each, ${growth.cpuSeconds.toFixed(1)} CPU s`,
+      `${clusters} clusters ready: ${growth.seconds.toFixed(1)} s, ${each.toFixed(1)} requests each, ${growth.cpuSeconds.toFixed(1)} CPU s, peak ${peak.toFixed(1)} MiB`,
     )
     for (const smaller of growths)
       console.log(

@@ -1,7 +1,7 @@
 // Tells people what happened (events.k8s.io/v1). The same words about the same object are one Event whose series
 // counts; nobody waits for it, nothing is thrown, and what cannot be told is counted.
 import { type AnyObject, apiVersionOf, EventKind, type Key } from '#api'
-import { type Clock, shortHash, systemClock } from '#lib'
+import { type Clock, createPacker, type Packed, shortHash, systemClock, unpack } from '#lib'
 import { type Events, isKubeError, type Objects } from './port.ts'
 
 export interface EventsOptions {
@@ -27,7 +27,8 @@ type Told = Parameters<Events['emit']>[1]
 
 interface Series {
   readonly key: Key
-  readonly event: AnyObject
+  /** Needed once, as a rule, and kept for repeats: there are thousands, and all of them sound alike. */
+  readonly event: Packed
   count: number
   /** What the server knows. */
   written: number
@@ -41,6 +42,7 @@ const MAX_WAITING = 500
 export function createEvents(objects: Objects, options: EventsOptions): EventRecorder {
   const clock = options.clock ?? systemClock
   const series = new Map<string, Series>()
+  const packer = createPacker()
   const allowances = createAllowances(clock, options.burst ?? 25, (options.refillSeconds ?? 60) * 1000)
   let queue: Promise<void> = Promise.resolve()
   let waiting = 0
@@ -74,7 +76,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
       entry.count = 1
     }
     try {
-      await objects.create(EventKind, entry.event)
+      await objects.create(EventKind, unpack<AnyObject>(entry.event))
       entry.written = 1
     } catch (error) {
       if (!isKubeError(error, 'AlreadyExists')) throw error
@@ -116,7 +118,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
     const namespace = about.metadata.namespace ?? 'default'
     const entry: Series = {
       key: { namespace, name },
-      event: toEvent(about, told, { namespace, name }, clock.now(), options),
+      event: packer.pack(toEvent(about, told, { namespace, name }, clock.now(), options)),
       count: 1,
       written: 0,
       isScheduled: false,

@@ -82,8 +82,15 @@ async function readConnection({ objects }: World, seen: Observed): Promise<Conne
   return toConnection(facts, secret, network.clusterName ?? clusterName)
 }
 
+/** Kept for as long as the cluster is, and there are a thousand of them: no more of an object than its name. */
 function toSubject({ object, clusterName, source }: Observed, token: TokenDuty | undefined): Subject {
-  const owner: AnyObject = { apiVersion: object.apiVersion, kind: object.kind, metadata: object.metadata }
+  const { apiVersion, kind, metadata } = object
+  const { name, namespace, uid } = metadata
+  const owner: AnyObject = {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...(uid === undefined ? {} : { uid }) },
+  }
   return { owner, cluster: clusterName, source, ...(token ? { token } : {}) }
 }
 
@@ -91,11 +98,13 @@ function toServer({ clusterName }: Observed, { url, caData }: Connection): Serve
   return { name: clusterName, url, caData }
 }
 
-function signerOf({ objects }: World, { aws }: ActPorts, seen: Observed, connection: Connection): TokenDuty['sign'] {
-  const { object, network, region = '' } = seen
+function signerOf(
+  { objects }: World,
+  { aws }: ActPorts,
+  { object, network, region = '' }: Observed,
+  { clusterName: name }: Connection,
+): TokenDuty['sign'] {
   const identity = identityOf(object, network)
-  return async () => {
-    const resolved = await resolveIdentity(objects, identity, object.metadata.namespace ?? '')
-    return aws.eksToken(resolved, { name: connection.clusterName, region })
-  }
+  const { namespace = '' } = object.metadata
+  return async () => aws.eksToken(await resolveIdentity(objects, identity, namespace), { name, region })
 }

@@ -9,6 +9,7 @@ import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
 import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { livenessOf, ownIdentity } from '../processes.ts'
+import { packed } from '../record/packed.ts'
 import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { assembleVariables, declaredVariables } from '../render/variables.ts'
@@ -35,7 +36,7 @@ const PROGRESS_MS = 5000
 
 export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const { objects, clock, log, resourceMs = RESOURCE_MS } = options
-  const records = new Map<string, Versioned>()
+  const records = packed<Versioned>()
   const active = new Map<string, { readonly runId: string; cancelled: boolean }>()
   const listeners = new Set<(key: Key) => void>()
   const tell = ({ namespace, name }: ObjectKey) => {
