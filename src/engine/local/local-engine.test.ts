@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { setTimeout as pass } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { type Lease, LeaseKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import { KubeError } from '#kube'
 import { type Clock, silentLog, systemClock } from '#lib'
@@ -45,12 +47,12 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
     kubeconfigForRunner: 'none',
     runner: [runner],
   })
-  const start = async (name: string, basedOn?: { runId: string | undefined }) => {
+  const start = async (name: string, basedOn?: { runId: string | undefined }, module?: string) => {
     const { metadata, apiVersion, kind } = await objects
       .create(WorkspaceTemplateApply, anApply({}, { name }))
       .catch(() => anApply({}, { name }))
     const owner = { namespace: 'default', name, uid: metadata.uid ?? '', apiVersion, kind }
-    const rendering = render(aTemplate(), anApply())
+    const rendering = render(aTemplate(module), anApply())
     assert.ok(rendering.ok)
     const { workspace } = rendering
     await engine.start({
@@ -72,6 +74,13 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
     return Date.now() - began
   }
   return { engine, objects, failNext, start, until, workDir }
+}
+
+/** What is left when nobody needs the rest. */
+function heapInUse(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
 }
 
 describe('a runner', () => {
@@ -110,6 +119,19 @@ describe('the local engine', () => {
     assert.equal((await engine.observe(owners[2]!)).record?.run?.phase, 'Queued')
     for (const owner of owners) await until(owner, 'idle')
     await engine.stop()
+  })
+
+  it('keeps a long line small: nobody waits with a whole module in hand', async () => {
+    const { engine, start } = await open(program('stays', `${CLOSES}; sleep 60`), 1)
+    const first = await start('first')
+    const before = heapInUse()
+    const lines = Array.from({ length: 250 }, (_, i) => `# what a module says in its line ${i}, more or less`)
+    for (let i = 0; i < 100; i++) await start(`n-${i}`, undefined, [`# module ${i}`, ...lines].join('\n'))
+    const each = (heapInUse() - before) / 100
+    const { runner } = (await engine.observe(first)).record!.run!
+    await engine.stop()
+    process.kill(runner!.pid, 'SIGKILL')
+    assert.ok(each < 15_000, `${each} bytes for each, with a module of ${lines.join('\n').length}`)
   })
 
   it('takes a run out of the line when it is cancelled before it began', async () => {

@@ -30,6 +30,11 @@ const LOOK_AGAIN_MS = 10_000
 
 export type { LocalEngineOptions } from './launch.ts'
 
+interface Waiting {
+  readonly request: StartRequest
+  readonly written: Versioned
+}
+
 export async function createLocalEngine(options: LocalEngineOptions): Promise<Engine> {
   const tool = await findTerraform(options.terraform ?? {})
   mkdirSync(options.workDir, { recursive: true, mode: 0o700 })
@@ -48,6 +53,8 @@ class LocalEngine implements Engine {
   readonly #known = packed<RunRecord>()
   /** Runs of ours that wait for room: how to leave the line. */
   readonly #queued = new Map<string, { readonly runId: string; leave(): void }>()
+  /** What they will begin with: a line may be a thousand long, and every one of them has its module in hand. */
+  readonly #waiting = packed<Waiting>()
   /** Runs that others hold, and when they are looked at again. */
   readonly #foreign = new Map<string, Timer>()
 
@@ -108,22 +115,24 @@ class LocalEngine implements Engine {
     }
     const written = await this.#write(owner, seen, record)
     if (!written) return
-    const leave = this.#slots.enter(owner.namespace, () => void this.#beginLater(request, written))
+    this.#waiting.set(id, { request, written })
+    const leave = this.#slots.enter(owner.namespace, () => void this.#beginLater(id))
     if (leave) this.#queued.set(id, { runId: written.record.run!.id, leave })
     this.#tell(owner)
   }
 
   /** Nobody waits for the answer of a run that stood in line: it is told like any other news. */
-  async #beginLater(request: StartRequest, written: Versioned): Promise<void> {
-    const { owner } = request
+  async #beginLater(id: string): Promise<void> {
+    const { request, written } = this.#waiting.get(id)!
+    this.#waiting.delete(id)
     try {
       await this.#begin(request, written, written.record)
     } catch (error) {
       this.#options.log.error('Starting a runner failed', { error: messageOf(error) })
-      this.#known.delete(idOf(owner))
-      this.#tell(owner)
+      this.#known.delete(id)
+      this.#tell(request.owner)
     } finally {
-      this.#queued.delete(idOf(owner))
+      this.#queued.delete(id)
     }
   }
 
@@ -199,6 +208,7 @@ class LocalEngine implements Engine {
     if (waiting?.runId === runId) {
       waiting.leave()
       this.#queued.delete(id)
+      this.#waiting.delete(id)
       await this.#close(key, seen!, 'Cancelled')
       return
     }
