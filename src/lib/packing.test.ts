@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { createPacker, unpack } from './packing.ts'
@@ -27,6 +28,16 @@ describe('packing', () => {
     const texts = packed.reduce((sum, _one, i) => sum + JSON.stringify(aCluster(i)).length, 0)
     assert.ok(left < texts / 8, `${left} of ${texts}`)
     assert.equal(new Set(packed.map(({ words }) => words)).size, 1, 'one lesson was enough')
+  })
+
+  it('learns from a long value although many short ones came before it', () => {
+    const packer = createPacker()
+    const aName = (i: number) => ({ id: createHash('sha256').update(`${i}`).digest('hex') })
+    for (let i = 0; i < 50; i++) packer.pack(aName(i))
+    packer.pack({ ...aCluster(1), ...aName(1) })
+    const later = { ...aCluster(2), ...aName(2) }
+    const { text } = packer.pack(later)
+    assert.ok(text.length < JSON.stringify(later).length / 4, `${text.length} of ${JSON.stringify(later).length}`)
   })
 
   it('learns a few times only, however much the values differ', () => {

@@ -28,6 +28,8 @@ const PLACES = 1 << 12
 const LEAST_COPY = 8
 /** A value that is left with more than one part in so many brought words of its own. */
 const WORTH = 4
+/** Names, hashes and times are in every value and teach nothing: what is left of a short one is hardly more than these. */
+const LEAST_LESSON = 512
 const MOST_LESSONS = 8
 const NO_WORDS: Words = { text: '', places: new Uint16Array(0) }
 
@@ -39,7 +41,7 @@ export function createPacker(): Packer {
     pack(value) {
       const text = JSON.stringify(value)
       let left = shorten(text, words)
-      if (lessons === 0 || (left.length * WORTH > text.length && lessons < MOST_LESSONS)) {
+      if (lessons === 0 || (lessons < MOST_LESSONS && isNew(left, text))) {
         lessons++
         // Words of their own: what was packed before is unpacked with the words it was packed with.
         words = learn((words.text + text).slice(-MOST_WORDS))
@@ -48,6 +50,10 @@ export function createPacker(): Packer {
       return { text: left, words }
     },
   }
+}
+
+function isNew(left: string, text: string): boolean {
+  return left.length > LEAST_LESSON && left.length * WORTH > text.length
 }
 
 export function unpack<T>({ text, words }: Packed): T {
