@@ -71,7 +71,14 @@ const loaded = {
   // The package's ES module: its CommonJS form loses its names when it is imported on demand.
   alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') },
 } as const satisfies BuildOptions
-const rest = await build({ ...loaded, entryPoints: { start: 'src/start.ts' }, plugins: [heavyApart, leanBuiltins] })
+const rest = await build({
+  ...loaded,
+  entryPoints: { start: 'src/start.ts' },
+  plugins: [heavyApart, leanBuiltins],
+  // The text of a program stays in the memory of its process. Lines stay short enough for a stack trace to point at one.
+  minifyWhitespace: true,
+  lineLimit: 160,
+})
 const runner = await build({
   ...loaded,
   entryPoints: { 'start-runner': 'src/start-runner.ts' },
