@@ -3,7 +3,6 @@ import {
   CAPTCluster,
   CAPTControlPlane,
   isExternallyManaged,
-  isSameCluster,
   type KindRef,
   keyOf,
   readCluster,
@@ -16,7 +15,7 @@ import { isSameApply } from './apply.ts'
 import { type Action, decide } from './decide.ts'
 import { BY_CLUSTER, type Observed, observeCluster } from './observe.ts'
 import { statusOf } from './status.ts'
-import { clusterValues, ownersOf } from './wakes.ts'
+import { clusterValues, isSameIn, ownersOf } from './wakes.ts'
 
 export interface CaptClusterOptions {
   /** Cluster in the version that the server serves. */
@@ -36,7 +35,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
           const { namespace, infrastructureRef } = readCluster(changed)
           return infrastructureRef?.kind === CAPTCluster.kind ? [{ namespace, name: infrastructureRef.name }] : []
         },
-        ignores: isSameCluster,
+        ignores: isSameIn(['uid', 'paused', 'deletionTimestamp', 'infrastructureRef']),
       },
       {
         kind: WorkspaceTemplateApply,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyObject, BLOCK_MOVE_ANNOTATION, isSameCluster } from '#api'
+import { type AnyObject, BLOCK_MOVE_ANNOTATION, clusterKind, isSameCluster } from '#api'
+import type { Projected } from '#kube'
 import { isSameApply } from './apply.ts'
+import { captClusterController } from './index.ts'
 
 type Loose = { readonly [field: string]: unknown }
 const aCluster = (metadata: Loose = {}, spec: Loose = {}, status: Loose = {}): AnyObject =>
@@ -41,6 +43,29 @@ describe('a change of a Cluster', () => {
     ['another control plane', aCluster({}, { controlPlaneRef: { apiGroup: 'g', kind: 'K', name: 'n' } })],
   ] as const)
     it(`counts when it is ${what}`, () => assert.ok(!isSameCluster(now, aCluster())))
+})
+
+describe('the network of a Cluster', () => {
+  const Cluster = clusterKind('v1beta2')
+  const wake = captClusterController({ clusterKind: Cluster }).wakes.find(({ kind }) => kind === Cluster)!
+  const ignores = (now: AnyObject, before: AnyObject) =>
+    wake.ignores!(now as Projected<AnyObject>, before as Projected<AnyObject>)
+
+  for (const [what, now] of [
+    ['its own readiness comes back', aCluster({}, {}, { initialization: { infrastructureProvisioned: true } })],
+    ['the control plane gets its endpoint', aCluster({}, { controlPlaneEndpoint: { host: 'h', port: 443 } })],
+    ['the control plane answers', aCluster({}, {}, { initialization: { controlPlaneInitialized: true } })],
+    ['somebody labels it', aCluster({ labels: { team: 'a' } })],
+  ] as const)
+    it(`is not looked at when ${what}`, () => assert.ok(ignores(now, aCluster())))
+
+  for (const [what, now] of [
+    ['the Cluster is paused', aCluster({}, { paused: true })],
+    ['the Cluster is deleted', aCluster({ deletionTimestamp: '2026-01-01T00:00:00Z' })],
+    ['the Cluster was made anew', aCluster({ uid: 'v' })],
+    ['the Cluster refers to it', aCluster({}, { infrastructureRef: { apiGroup: 'g', kind: 'K', name: 'n' } })],
+  ] as const)
+    it(`is looked at when ${what}`, () => assert.ok(!ignores(now, aCluster())))
 })
 
 describe('a change of an apply', () => {

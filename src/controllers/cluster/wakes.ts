@@ -1,5 +1,14 @@
 // Which objects a change wakes: those of the same Cluster, and those that own what changed.
-import { type AnyObject, CLUSTER_NAME_LABEL, clusterKeyOf, type Key, keyText } from '#api'
+import {
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  type ClusterFacts,
+  clusterKeyOf,
+  type Key,
+  keyText,
+  readCluster,
+} from '#api'
+import { jsonEqual } from '#lib'
 
 /** `namespace/name` of the Cluster an object belongs to, by owner reference or by the label. */
 export function clusterValues(object: AnyObject): readonly string[] {
@@ -12,4 +21,12 @@ export function clusterValues(object: AnyObject): readonly string[] {
 export function ownersOf(object: AnyObject, kind: string): readonly Key[] {
   const { namespace = '', ownerReferences = [] } = object.metadata
   return ownerReferences.filter((owner) => owner.kind === kind).map(({ name }) => ({ namespace, name }))
+}
+
+/** A change of a Cluster that alters none of the facts that somebody reads: its other parts tell of themselves there. */
+export function isSameIn(facts: readonly (keyof ClusterFacts)[]): (now: AnyObject, before: AnyObject) => boolean {
+  return (now, before) => {
+    const [is, was] = [readCluster(now), readCluster(before)]
+    return facts.every((fact) => jsonEqual(is[fact], was[fact]))
+  }
 }

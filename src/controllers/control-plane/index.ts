@@ -6,7 +6,6 @@ import {
   CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   isExternallyManaged,
-  isSameCluster,
   type Key,
   type KindRef,
   keyOf,
@@ -21,7 +20,7 @@ import { type Clock, jsonEqual, type Log, type Metrics, noMetrics, silentLog } f
 import type { Controller } from '#runtime'
 import { isSameApply } from '../cluster/apply.ts'
 import { BY_CLUSTER } from '../cluster/observe.ts'
-import { clusterValues, ownersOf } from '../cluster/wakes.ts'
+import { clusterValues, isSameIn, ownersOf } from '../cluster/wakes.ts'
 import { actOnControlPlane, type Reach } from './act.ts'
 import { type Action, decide } from './decide.ts'
 import type { VersionRules } from './decide-version.ts'
@@ -97,7 +96,7 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
           const { namespace, controlPlaneRef } = readCluster(changed)
           return controlPlaneRef?.kind === CAPTControlPlane.kind ? [{ namespace, name: controlPlaneRef.name }] : []
         },
-        ignores: isSameCluster,
+        ignores: isSameIn(FACTS_READ),
       },
       { kind: CAPTCluster, toKeys: toPlanes, ignores: isSameNetwork },
       {
@@ -124,6 +123,17 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
     stop: () => keeper.stop(),
   }
 }
+
+/** Of the Cluster; `annotations` for the region. */
+const FACTS_READ = [
+  'uid',
+  'paused',
+  'deletionTimestamp',
+  'infrastructureProvisioned',
+  'infrastructureRef',
+  'controlPlaneRef',
+  'annotations',
+] as const
 
 /** Of the CAPTCluster only the network and where it is matter here. */
 function isSameNetwork(now: AnyObject, before: AnyObject): boolean {
