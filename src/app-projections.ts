@@ -1,6 +1,6 @@
 // What informers keep of each kind. Memory is a budget: of foreign kinds only the fields that some controller reads.
 import { SOURCE_LABEL } from '#addons'
-import { type AnyObject, ConfigMapKind, type KindRef } from '#api'
+import { type AnyObject, CONTROL_PLANE_INITIALIZED, ConfigMapKind, hasTrueCondition, type KindRef } from '#api'
 import type { InformerOptions } from '#kube'
 import { isPlainObject } from '#lib'
 
@@ -8,10 +8,11 @@ type Loose = AnyObject & { readonly spec?: unknown; readonly status?: unknown }
 
 /**
  * Everything but managedFields and last-applied is kept unless it says otherwise. Of ConfigMaps only the news that they
- * changed, and only of those that are labelled as sources; the embedded home stands in for core and watches all.
+ * changed, and only of those that are labelled as sources; of Clusters the facts, since core writes its conditions at
+ * every step. The embedded home stands in for core: it watches all, and reads of Clusters what core reads.
  */
 export function informerOf(kind: KindRef, isHome: boolean): InformerOptions {
-  if (kind.kind === 'Cluster') return { project: projectCluster }
+  if (kind.kind === 'Cluster') return isHome ? { project: projectHomeCluster } : CLUSTER_FACTS
   if (kind.kind === ConfigMapKind.kind)
     return isHome ? { project: projectNews } : { project: projectNews, labelSelector: SOURCE_LABEL }
   return {}
@@ -22,23 +23,36 @@ function projectNews({ apiVersion, kind, metadata }: AnyObject): AnyObject {
   return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels } } as AnyObject
 }
 
+const FACTS_OF_SPEC = ['paused', 'controlPlaneEndpoint', 'infrastructureRef', 'controlPlaneRef', 'topology']
+const FACTS_OF_STATUS = ['initialization', 'infrastructureReady']
+const CLUSTER_FACTS: InformerOptions = { project: projectCluster, contentAlone: true }
+
+/** What `readCluster` reads, in every version: one of them tells of the control plane by a condition. */
 function projectCluster(object: AnyObject): AnyObject {
+  const { apiVersion, kind, metadata, spec, status } = object as Loose
+  const conditions = isPlainObject(status) ? status['conditions'] : undefined
+  const initialized = hasTrueCondition(conditions, CONTROL_PLANE_INITIALIZED)
+  return {
+    apiVersion,
+    kind,
+    metadata,
+    spec: pick(spec, FACTS_OF_SPEC),
+    status: {
+      ...pick(status, FACTS_OF_STATUS),
+      ...(initialized ? { conditions: [{ type: CONTROL_PLANE_INITIALIZED, status: 'True' }] } : {}),
+    },
+  } as AnyObject
+}
+
+function projectHomeCluster(object: AnyObject): AnyObject {
   const { apiVersion, kind, metadata, spec, status } = object as Loose
   return {
     apiVersion,
     kind,
     metadata,
-    spec: pick(spec, [
-      'paused',
-      'controlPlaneEndpoint',
-      'infrastructureRef',
-      'controlPlaneRef',
-      'topology',
-      'availabilityGates',
-    ]),
+    spec: pick(spec, [...FACTS_OF_SPEC, 'availabilityGates']),
     status: pick(status, [
-      'initialization',
-      'infrastructureReady',
+      ...FACTS_OF_STATUS,
       'controlPlaneReady',
       'conditions',
       'phase',

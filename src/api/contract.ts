@@ -11,6 +11,8 @@ export const MANAGED_BY_ANNOTATION = 'cluster.x-k8s.io/managed-by'
 export const BLOCK_MOVE_ANNOTATION = 'clusterctl.cluster.x-k8s.io/block-move'
 export const DELETE_FOR_MOVE_ANNOTATION = 'clusterctl.cluster.x-k8s.io/delete-for-move'
 export const MOVE_LABEL = 'clusterctl.cluster.x-k8s.io/move'
+/** How v1beta1 tells that the control plane was reached once. */
+export const CONTROL_PLANE_INITIALIZED = 'ControlPlaneInitialized'
 /** Type of every Secret that belongs to a Cluster (kubeconfig, CA). */
 export const CLUSTER_SECRET_TYPE = 'cluster.x-k8s.io/secret'
 
@@ -97,7 +99,7 @@ function readV1Beta1(spec: Fields, status: Fields): VersionedFacts {
   const topology = fieldsOf(spec['topology'])
   return {
     infrastructureProvisioned: status['infrastructureReady'] === true,
-    controlPlaneInitialized: hasTrueCondition(status['conditions'], 'ControlPlaneInitialized'),
+    controlPlaneInitialized: hasTrueCondition(status['conditions'], CONTROL_PLANE_INITIALIZED),
     infrastructureRef: readRef(spec['infrastructureRef']),
     controlPlaneRef: readRef(spec['controlPlaneRef']),
     topology: readTopology(topology['class'], topology['version']),

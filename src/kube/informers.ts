@@ -155,7 +155,7 @@ export function createInformers(client: Client, options: InformersOptions = {}):
 
 // A second registration may only add: two controllers that want different views of one kind would each see half.
 function merge(entry: Registered, options: InformerOptions, isNew: boolean): void {
-  const { namespace, labelSelector, project, brief, indexes = {} } = options
+  const { namespace, labelSelector, project, brief, contentAlone, indexes = {} } = options
   const clash = <T>(wanted: T | undefined, there: T | undefined) => wanted !== undefined && wanted !== there
   const differs = clash(namespace, entry.namespace) || clash(labelSelector, entry.labelSelector)
   const views = [
@@ -170,6 +170,7 @@ function merge(entry: Registered, options: InformerOptions, isNew: boolean): voi
   entry.project ??= project
   entry.brief ??= brief
   if (brief) entry.store.setBrief(brief)
+  if (contentAlone) entry.store.tellContentAlone()
   for (const [name, values] of Object.entries(indexes)) entry.store.addIndex(name, values)
 }
 

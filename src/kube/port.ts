@@ -139,6 +139,8 @@ export interface InformerOptions {
   readonly indexes?: Readonly<Record<string, (object: AnyObject) => readonly string[]>>
   /** What a brief list answers of an object. It is kept beside the object, which is packed while nobody asks for it. */
   readonly brief?: (object: AnyObject) => AnyObject
+  /** An update that changes nothing of what is kept is not told: for kinds that others write at every step of theirs. */
+  readonly contentAlone?: boolean
 }
 
 /**

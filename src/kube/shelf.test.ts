@@ -19,7 +19,10 @@ const NAMES = ['a', 'b', 'c', 'x', 'y', 'z']
 
 describe('the shelf of a store', () => {
   it('gives back what was put there last, packed meanwhile or not', () => {
-    const step = fc.record({ name: fc.constantFrom(...NAMES), does: fc.constantFrom('set', 'get', 'peek', 'delete') })
+    const step = fc.record({
+      name: fc.constantFrom(...NAMES),
+      does: fc.constantFrom('set', 'renew', 'get', 'peek', 'delete'),
+    })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const shelf = createShelf(2)
@@ -28,6 +31,12 @@ describe('the shelf of a store', () => {
           if (does === 'set') {
             shelf.set(name, widget(name, i))
             truth.set(name, widget(name, i))
+          } else if (does === 'renew') {
+            const before = truth.get(name)
+            if (!before) continue
+            const renewed = { ...before, metadata: { ...before.metadata, resourceVersion: `1${i}` } }
+            shelf.renew(name, renewed)
+            truth.set(name, renewed)
           } else if (does === 'delete') {
             shelf.delete(name)
             truth.delete(name)
@@ -106,5 +115,16 @@ describe('a store with more objects than are at hand', () => {
     for (let i = 0; i < 500; i++) listing.add(widget(`${i < 250 ? 'a' : 'z'}-${i}`, i))
     listing.end('1000')
     assert.deepEqual(told, [])
+  })
+  it('that was asked to tell of content alone keeps a new version of an old content and says nothing of it', () => {
+    const { store, told } = filled()
+    store.tellContentAlone()
+    told.length = 0
+    const { metadata, ...content } = widget('a-0', 0)
+    assert.ok(store.observe('MODIFIED', { ...content, metadata: { ...metadata, resourceVersion: '2000' } } as Widget))
+    assert.deepEqual(told, [])
+    assert.equal(store.get({ namespace: 'early', name: 'a-0' })?.metadata.resourceVersion, '2000')
+    assert.ok(store.observe('MODIFIED', widget('a-0', 2001)))
+    assert.deepEqual(told, ['updated a-0 0'])
   })
 })

@@ -22,13 +22,18 @@ export interface Shelf {
   /** What is at hand of it; the whole object where no brief was agreed on. */
   brief(text: string): Item
   set(text: string, object: Item): void
+  /** Another version that says what the one before said. */
+  renew(text: string, object: Item): void
   delete(text: string): void
   keys(): readonly string[]
   /** Before anything is kept. */
   agree(brief: Brief): void
 }
 
-interface Held extends Head {
+interface Held {
+  readonly uid: string | undefined
+  /** Newer than the one in the packed text, when that was renewed. */
+  resourceVersion: string | undefined
   readonly brief: Item | undefined
   /** At least one of the two is there. */
   whole: Item | undefined
@@ -57,7 +62,12 @@ export function createShelf(atHand = AT_HAND): Shelf {
     }
   }
 
-  const wholeOf = (held: Held): Item => held.whole ?? unpack<Item>(held.packed!)
+  function wholeOf(held: Held): Item {
+    if (held.whole) return held.whole
+    const object = unpack<{ metadata: { resourceVersion?: string } }>(held.packed!)
+    if (held.resourceVersion !== undefined) object.metadata.resourceVersion = held.resourceVersion
+    return object as Item
+  }
 
   return {
     get size() {
@@ -82,6 +92,11 @@ export function createShelf(atHand = AT_HAND): Shelf {
       const held = { uid, resourceVersion, brief, whole: object, packed: undefined }
       all.set(text, held)
       touch(text, held)
+    },
+    renew(text, object) {
+      const held = all.get(text)!
+      held.resourceVersion = object.metadata.resourceVersion
+      if (held.whole) held.whole = object
     },
     delete(text) {
       all.delete(text)

@@ -1,6 +1,7 @@
 // What an informer holds of one kind, with indexes. It knows how far the watch has told the story, so that an answer to
 // a write can be shown early and can never bring back an object whose deletion was already seen.
 import { type AnyObject, type Key, keyOf, keyText } from '#api'
+import { jsonEqual } from '#lib'
 import { createIndex, type Index, type IndexFunction } from './indexes.ts'
 import type { CacheQuery, Change, Projected } from './port.ts'
 import { type Brief, createShelf, type Head } from './shelf.ts'
@@ -22,6 +23,8 @@ export interface Store {
   addIndex(name: string, values: IndexFunction): void
   /** What `list` answers of each object when it is asked to be brief; to be said before anything is kept. */
   setBrief(brief: Brief): void
+  /** From now on an update that changes nothing but the version is kept and not told. */
+  tellContentAlone(): void
   /** From the watch. False when the server's story went backwards and only a new list can be trusted. */
   observe(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Item): boolean
   bookmark(resourceVersion: string): boolean
@@ -48,11 +51,16 @@ export function createStore(emit: Emit): Store {
   // Keys written and uids deleted while a list is under way: the list may be older than they are.
   let duringList: { readonly written: Set<string>; readonly gone: Set<string> } | undefined
   let progress: string | undefined
+  let isContentAlone = false
 
   function put(text: string, object: Item): void {
     const known = items.head(text)
     if (known && known.resourceVersion === object.metadata.resourceVersion && isSame(known, object)) return
     const old = known && items.peek(text)
+    if (isContentAlone && old && hasSameContent(object, old)) {
+      items.renew(text, object)
+      return
+    }
     for (const index of indexes.values()) {
       if (old) index.remove(text, old)
       index.add(text, object)
@@ -110,6 +118,9 @@ export function createStore(emit: Emit): Store {
       indexes.set(name, index)
     },
     setBrief: items.agree,
+    tellContentAlone() {
+      isContentAlone = true
+    },
     observe(type, object) {
       if (!moveTo(object.metadata.resourceVersion)) return false
       const text = keyText(keyOf(object))
@@ -172,6 +183,11 @@ export function createStore(emit: Emit): Store {
 
 function isSame(known: Head, object: Item): boolean {
   return known.uid === object.metadata.uid
+}
+
+function hasSameContent(now: Item, before: Item): boolean {
+  const { resourceVersion } = now.metadata
+  return jsonEqual(now, { ...before, metadata: { ...before.metadata, resourceVersion } })
 }
 
 /** By the text of its key, so that no object is unpacked for it. */

@@ -71,6 +71,7 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
       entry.project = projecting(entry.options)
       for (const [name, values] of Object.entries(options.indexes ?? {})) entry.store.addIndex(name, values)
       if (options.brief) entry.store.setBrief(options.brief)
+      if (options.contentAlone) entry.store.tellContentAlone()
       registered.set(groupKindOf(kind), entry)
     },
     onChange(kind, handler) {
