@@ -8,7 +8,7 @@ import type { Objects } from '#kube'
 import { silentLog } from '#lib'
 import { anApply, aTemplate, memoryCluster } from '#testing'
 import { bundleRef, packBundle, saveBundle } from '../bundle.ts'
-import { type BundleRef, newRecord, type RunRecord } from '../record/record.ts'
+import { type BundleRef, newRecord, type Run, type RunRecord } from '../record/record.ts'
 import { render } from '../render/render.ts'
 import { BundleKeeper } from './bundle-keeper.ts'
 import type { Layout } from './prepare.ts'
@@ -69,6 +69,12 @@ describe('the inputs of a run', () => {
     const run = aRun({}, watched)
     const ref = await new BundleKeeper(run.session, layout).stored
     assert.deepEqual(told, [[ref?.id]])
+  })
+
+  it('are stored while the run plans, and whoever looks is told so', async () => {
+    const run = aRun({ run: { id: 'r', phase: 'Init' } as Run })
+    await new BundleKeeper(run.session, layout).stored
+    assert.equal(run.record().run?.phase, 'Plan')
   })
 
   it('are taken away again when the run came to nothing', async () => {

@@ -2,7 +2,7 @@
 // announced and is not the bundle of the record in the end is spare, and spare ones are taken away beside the apply.
 import { messageOf } from '#lib'
 import { bundleRef, deleteBundle, packBundle, saveBundle } from '../bundle.ts'
-import type { BundleRef } from '../record/record.ts'
+import type { BundleRef, RunRecord } from '../record/record.ts'
 import type { Layout } from './prepare.ts'
 import type { Session } from './session.ts'
 
@@ -32,7 +32,7 @@ export class BundleKeeper {
     const name = `${tool.name} ${tool.version}`
     const packed = packBundle(folder.work, workspace, name, leftOut)
     const ref = bundleRef(packed, workspace.hash, name)
-    if (ref.id !== current?.id) await keeper.update((record) => ({ ...record, spare: withSpare(record.spare, [ref]) }))
+    if (ref.id !== current?.id) await keeper.update((record) => announced(record, ref))
     await saveBundle(world.objects, owner, packed, ref)
     return ref
   }
@@ -60,6 +60,11 @@ export class BundleKeeper {
   left(spare: readonly BundleRef[] = []): readonly BundleRef[] {
     return spare.filter(({ id }) => !this.#gone.has(id))
   }
+}
+
+/** Terraform plans meanwhile, and a plan may be silent for long: the record itself says so. */
+function announced(record: RunRecord, ref: BundleRef): RunRecord {
+  return { ...record, spare: withSpare(record.spare, [ref]), run: { ...record.run!, phase: 'Plan' } }
 }
 
 /** Each of them once. */
