@@ -67,20 +67,20 @@ describe('the inputs of a run', () => {
       },
     } as Objects
     const run = aRun({}, watched)
-    const ref = await new BundleKeeper(run.session, layout).stored
+    const ref = await new BundleKeeper(run.session, layout).store()
     assert.deepEqual(told, [[ref?.id]])
   })
 
-  it('are stored while the run plans, and whoever looks is told so', async () => {
+  it('are announced by a run that has planned, and whoever looks is told so', async () => {
     const run = aRun({ run: { id: 'r', phase: 'Init' } as Run })
-    await new BundleKeeper(run.session, layout).stored
+    await new BundleKeeper(run.session, layout).store()
     assert.equal(run.record().run?.phase, 'Plan')
   })
 
   it('are taken away again when the run came to nothing', async () => {
     const run = aRun()
     const keeper = new BundleKeeper(run.session, layout)
-    await keeper.stored
+    await keeper.store()
     assert.equal((await run.stored()).length, 1)
     await keeper.sweep()
     assert.deepEqual(await run.stored(), [])
@@ -93,7 +93,7 @@ describe('the inputs of a run', () => {
     const bundle = await anOldBundle(objects, 'current')
     const run = aRun({ bundle: { ...bundle, hash: workspace.hash }, spare: [old] }, objects)
     const keeper = new BundleKeeper(run.session, layout)
-    assert.equal((await keeper.stored)?.id, bundle.id)
+    assert.equal((await keeper.store())?.id, bundle.id)
     await keeper.sweep()
     assert.equal((await run.stored()).length, 1, 'the one in use stays')
     assert.deepEqual(keeper.left(run.record().spare), [])

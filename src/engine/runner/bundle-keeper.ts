@@ -1,5 +1,6 @@
-// The inputs of a run on their way into Secrets: announced in the record, then stored while Terraform plans. What was
-// announced and is not the bundle of the record in the end is spare, and spare ones are taken away beside the apply.
+// The inputs of a run on their way into Secrets: announced in the record, then stored. What was announced and is not the
+// bundle of the record in the end is spare, and spare ones are taken away beside the apply. Nothing is stored or taken away
+// before a run is sure to change something: its Cluster may be on the move, and whoever moves it has counted the Secrets.
 import { messageOf } from '#lib'
 import { bundleRef, deleteBundle, packBundle, saveBundle } from '../bundle.ts'
 import type { BundleRef, RunRecord } from '../record/record.ts'
@@ -8,24 +9,19 @@ import type { Session } from './session.ts'
 
 export class BundleKeeper {
   readonly #session: Session
-  readonly #stored: Promise<BundleRef | undefined>
+  readonly #layout: Layout
   readonly #gone = new Set<string>()
   #swept: Promise<void> = Promise.resolve()
 
-  /** Begins at once; whoever needs the bundle asks for it by `stored`, and hears there what went wrong. */
   constructor(session: Session, layout: Layout) {
     this.#session = session
-    this.#stored = this.#store(layout)
-    this.#stored.catch(() => undefined)
+    this.#layout = layout
   }
 
   /** The bundle of these inputs. A destroy keeps the one it has. */
-  get stored(): Promise<BundleRef | undefined> {
-    return this.#stored
-  }
-
-  async #store({ workspace, private: leftOut }: Layout): Promise<BundleRef | undefined> {
+  async store(): Promise<BundleRef | undefined> {
     const { world, request, folder, keeper } = this.#session
+    const { workspace, private: leftOut } = this.#layout
     const { verb, owner, tool } = request
     const current = keeper.record.bundle
     if (verb === 'destroy' || current?.hash === workspace.hash) return current
@@ -45,7 +41,6 @@ export class BundleKeeper {
 
   async #sweep(): Promise<void> {
     const { world, request, keeper } = this.#session
-    await this.#stored.catch(() => undefined)
     for (const ref of this.left(keeper.record.spare)) {
       try {
         await deleteBundle(world.objects, request.owner, ref)
@@ -62,7 +57,7 @@ export class BundleKeeper {
   }
 }
 
-/** Terraform plans meanwhile, and a plan may be silent for long: the record itself says so. */
+/** The word of the runner that it plans is not in the record yet, and must not be taken back by it. */
 function announced(record: RunRecord, ref: BundleRef): RunRecord {
   return { ...record, spare: withSpare(record.spare, [ref]), run: { ...record.run!, phase: 'Plan' } }
 }

@@ -34,7 +34,7 @@ export async function freeze({
 }: Freezing): Promise<void> {
   const { keeper } = session
   const before = keeper.record
-  const bundle = await bundles.stored
+  const bundle = await bundles.store()
   const backups = changes ? await state.backUp(before.backups) : before.backups
   const outdated = before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)

@@ -164,7 +164,8 @@ class Runner {
       await Promise.all([
         this.#state?.flush(trace.terraform !== undefined),
         trace.plans?.drop(),
-        trace.bundles?.sweep(),
+        // Whoever has paused us may be about to move what lies here.
+        fault?.kind === 'paused' ? undefined : trace.bundles?.sweep(),
       ])
     } catch (error) {
       // Without an API server nothing is closed: the folder has the state, and whoever comes next begins with it.
