@@ -1,14 +1,13 @@
-// Cuts a byte stream into lines. Each line becomes a string of its own: a slice of a bigger one would keep all of the
-// bigger one in memory for as long as any part of the slice lives.
+// Cuts a byte stream into lines.
 
 export interface Lines {
-  /** Bytes as they come; calls back for each whole line. */
+  /** Bytes as they come; calls back for each whole line. Its bytes are good until the callback returns. */
   push(chunk: Buffer): void
   /** Bytes of an unfinished line. */
   readonly pending: number
 }
 
-export function createLines(onLine: (line: string) => void, maxBytes = 32 * 1024 * 1024): Lines {
+export function createLines(onLine: (line: Buffer) => void, maxBytes = 32 * 1024 * 1024): Lines {
   let parts: Buffer[] = []
   let pending = 0
   return {
@@ -22,7 +21,7 @@ export function createLines(onLine: (line: string) => void, maxBytes = 32 * 1024
         parts = []
         pending = 0
         from = end + 1
-        if (line.length > 0) onLine(line.toString('utf8'))
+        if (line.length > 0) onLine(line)
       }
       if (from === chunk.length) return
       // A copy, so that the rest of the chunk can go.

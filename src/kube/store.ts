@@ -11,6 +11,8 @@ type Item = Projected<AnyObject>
 type Emit = (change: Change) => void
 
 const MAX_TOMBSTONES = 1_000
+/** Many more than writes are under way at once: the watch tells of one within moments. */
+const MAX_ECHOES = 64
 /** A list of no more than these is one that is asked for again soon. */
 const FEW = 8
 
@@ -28,6 +30,8 @@ export interface Store {
   /** From the watch. False when the server's story went backwards and only a new list can be trusted. */
   observe(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Item): boolean
   bookmark(resourceVersion: string): boolean
+  /** From the watch: true when it tells, once, what a write of ours was answered with, and nothing of it need be read. */
+  hearEcho(version: Head): boolean
   /** The answer to a write of ours. */
   written(object: Item): void
   /** The answer to a delete that left nothing. */
@@ -48,6 +52,8 @@ export function createStore(emit: Emit): Store {
   // Uids whose deletion was seen, and its version where the watch told it. An answer about one is old news; so is an
   // event, unless it is newer: under a selector the watch also says DELETED of an object that merely left the selection.
   const tombstones = new Map<string, string | undefined>()
+  // Keys by the version that a write was answered with: the watch is about to tell the same.
+  const echoes = new Map<string, string>()
   // Keys written and uids deleted while a list is under way: the list may be older than they are.
   let duringList: { readonly written: Set<string>; readonly gone: Set<string> } | undefined
   let progress: string | undefined
@@ -81,6 +87,11 @@ export function createStore(emit: Emit): Store {
     if (uid === undefined) return
     tombstones.set(uid, version)
     if (tombstones.size > MAX_TOMBSTONES) for (const oldest of tombstones.keys()) return void tombstones.delete(oldest)
+  }
+
+  function expectEcho(version: string, text: string): void {
+    echoes.set(version, text)
+    if (echoes.size > MAX_ECHOES) for (const oldest of echoes.keys()) return void echoes.delete(oldest)
   }
 
   function isBuried({ metadata: { uid = '', resourceVersion } }: Item): boolean {
@@ -137,6 +148,13 @@ export function createStore(emit: Emit): Store {
       return true
     },
     bookmark: moveTo,
+    hearEcho({ uid, resourceVersion = '' }) {
+      const text = echoes.get(resourceVersion)
+      if (text === undefined || !echoes.delete(resourceVersion)) return false
+      const current = items.head(text)
+      if (current?.uid !== uid || isNewer(resourceVersion, current?.resourceVersion)) return false
+      return moveTo(resourceVersion)
+    },
     written(object) {
       const { uid = '', resourceVersion } = object.metadata
       const text = keyText(keyOf(object))
@@ -144,6 +162,7 @@ export function createStore(emit: Emit): Store {
       if (tombstones.has(uid) || !isNewer(resourceVersion, progress)) return
       if (current && !isNewer(resourceVersion, current.resourceVersion)) return
       duringList?.written.add(text)
+      if (resourceVersion !== undefined) expectEcho(resourceVersion, text)
       put(text, object)
     },
     gone(key, uid) {

@@ -47,6 +47,7 @@ export type OnExchange = (request: Request, status: number) => void
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 // Below the idle limit of every API server and load balancer we know, so that a pooled connection is rarely a dead one.
 const IDLE_MS = 15_000
+const KEEP_ALIVE_MS = 30_000
 // Some 100 KB each, and a handshake for each that is closed and opened anew: those beyond wait for their turn.
 const MOST_SOCKETS = 12
 
@@ -79,31 +80,29 @@ export function createTransport(
     })
   }
 
-  function exchange(request: Request, identity: Identity, agent: http.Agent): Promise<http.IncomingMessage> {
+  function exchange(request: Request, identity: Identity, use: keyof Lines): Promise<http.IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const wire = start(request, identity, agent)
+      const wire = start(request, identity, lines.of(identity)[use])
+      const deadline = options.clock.after(request.timeoutMs, () => wire.destroy(timeout()))
       wire.on('response', (response) => {
+        deadline.cancel()
         options.onExchange?.(request, response.statusCode ?? 0)
         resolve(response)
       })
       wire.on('error', (error) => {
+        deadline.cancel()
         options.onExchange?.(request, 0)
         reject(wire.reusedSocket && isReset(error) ? new DeadLine(error) : error)
       })
-      wire.on('socket', (socket) => socket.setKeepAlive(true, 30_000))
-      const deadline = options.clock.after(request.timeoutMs, () => wire.destroy(timeout()))
-      const onAbort = () => wire.destroy()
-      wire.on('close', () => request.signal?.removeEventListener('abort', onAbort))
-      wire.on('response', () => deadline.cancel())
-      wire.on('error', () => deadline.cancel())
-      request.signal?.addEventListener('abort', onAbort, { once: true })
-      if (request.signal?.aborted) onAbort()
+      // The pool does so by itself.
+      if (use === 'single') wire.on('socket', (socket) => socket.setKeepAlive(true, KEEP_ALIVE_MS))
+      if (request.signal) endWith(request.signal, wire)
       if (request.permit === undefined) wire.end(request.body)
       else sendPermitted(wire, secure, request.permit, request.body)
     })
   }
 
-  async function attempt<T>(request: Request, use: 'pool' | 'single', read: (r: http.IncomingMessage) => Promise<T>) {
+  async function attempt<T>(request: Request, use: keyof Lines, read: (r: http.IncomingMessage) => Promise<T>) {
     let renewed = false
     let redialled = false
     for (;;) {
@@ -111,7 +110,7 @@ export function createTransport(
       try {
         const identity = await access.credentials.current()
         // All pooled connections may have died together, so the second try gets one of its own.
-        const response = await exchange(request, identity, lines.of(identity)[redialled ? 'single' : use])
+        const response = await exchange(request, identity, redialled ? 'single' : use)
         if (response.statusCode !== 401 || renewed || !(await access.credentials.renew(identity)))
           return await read(response)
         renewed = true
@@ -158,9 +157,10 @@ function openLines(access: ServerAccess, secure: boolean) {
   function of({ certificate, key }: Identity): Lines {
     if (last && last.certificate === certificate && last.key === key) return last
     const most = { maxSockets: MOST_SOCKETS, maxFreeSockets: MOST_SOCKETS }
-    const pooled = { keepAlive: true, keepAliveMsecs: 30_000, timeout: IDLE_MS, ...most }
+    const pooled = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, timeout: IDLE_MS, ...most }
     if (!secure) {
-      last = { certificate, key, pool: new http.Agent(pooled), single: new http.Agent({ keepAlive: false }) }
+      const pool = toOneServer(new http.Agent(pooled))
+      last = { certificate, key, pool, single: new http.Agent({ keepAlive: false }) }
       return last
     }
     const secureContext = createSecureContext({
@@ -168,7 +168,7 @@ function openLines(access: ServerAccess, secure: boolean) {
       ...(certificate === undefined ? {} : { cert: certificate }),
       ...(key === undefined ? {} : { key }),
     })
-    const pool = new https.Agent({ ...pooled, secureContext })
+    const pool = toOneServer(new https.Agent({ ...pooled, secureContext }))
     last = { certificate, key, pool, single: new https.Agent({ keepAlive: false, secureContext }) }
     return last
   }
@@ -177,6 +177,18 @@ function openLines(access: ServerAccess, secure: boolean) {
     last?.single.destroy()
   }
   return { of, close }
+}
+
+/** All its requests go the same way, so nothing has to be worked out for each to tell its connections from others. */
+function toOneServer<A extends http.Agent>(agent: A): A {
+  return Object.assign(agent, { getName: () => 'server' })
+}
+
+function endWith(signal: AbortSignal, wire: http.ClientRequest): void {
+  const onAbort = () => wire.destroy()
+  wire.on('close', () => signal.removeEventListener('abort', onAbort))
+  signal.addEventListener('abort', onAbort, { once: true })
+  if (signal.aborted) onAbort()
 }
 
 /** A pooled connection that the server had closed before it saw our request. */

@@ -66,8 +66,14 @@ export function readWatch(response: IncomingMessage, watching: Watching): Promis
 }
 
 /** Undefined: go on reading. */
-function take(line: string, { store, project, onEvent }: Watching): WatchEnd | undefined {
-  const event = parse(line)
+function take(line: Buffer, { store, project, onEvent }: Watching): WatchEnd | undefined {
+  const told = toVersion(line)
+  if (told && store.hearEcho(told)) {
+    onEvent()
+    return undefined
+  }
+  // A string of its own: a slice of a bigger one would keep all of the bigger one in memory for as long as any part of it.
+  const event = parse(line.toString('utf8'))
   if (!event) return { is: 'lost', why: 'a line that is not a watch event', malformed: true }
   const { type, object } = event
   if (type === 'ERROR') return toEnd(object)
@@ -81,6 +87,31 @@ function take(line: string, { store, project, onEvent }: Watching): WatchEnd | u
   if (!CHANGES.has(type)) return { is: 'lost', why: `an event of type ${type.slice(0, 40)}`, malformed: true }
   const kept = project(object as unknown as AnyObject)
   return store.observe(type as 'ADDED' | 'MODIFIED' | 'DELETED', kept) ? undefined : backwards
+}
+
+const MODIFIED = Buffer.from('{"type":"MODIFIED"')
+const ADDED = Buffer.from('{"type":"ADDED"')
+const VERSION = Buffer.from('"resourceVersion":"')
+const UID = Buffer.from('","uid":"')
+const QUOTE = 0x22
+
+/**
+ * Which version of which object an event tells, as the API server spells it, found without reading the event: many tell
+ * what a write of ours was answered with. Undefined where the two do not stand side by side as they should.
+ */
+function toVersion(line: Buffer): { readonly uid: string; readonly resourceVersion: string } | undefined {
+  if (!startsWith(line, MODIFIED) && !startsWith(line, ADDED)) return undefined
+  const version = line.indexOf(VERSION) + VERSION.length
+  const end = line.indexOf(QUOTE, version)
+  if (version < VERSION.length || end < 0 || !startsWith(line, UID, end)) return undefined
+  const uid = end + UID.length
+  const uidEnd = line.indexOf(QUOTE, uid)
+  if (uidEnd < 0) return undefined
+  return { resourceVersion: line.toString('latin1', version, end), uid: line.toString('latin1', uid, uidEnd) }
+}
+
+function startsWith(line: Buffer, bytes: Buffer, from = 0): boolean {
+  return line.length >= from + bytes.length && bytes.compare(line, from, from + bytes.length) === 0
 }
 
 function parse(line: string): { type: string; object: Record<string, unknown> } | undefined {

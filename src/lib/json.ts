@@ -10,19 +10,32 @@ export function canonicalJson(value: unknown): string {
 /** What is in order already, as most that an API server sends, is handed on as it is: copies are what costs here. */
 function sorted(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
-  if (Array.isArray(value)) {
-    const items = value.map(sorted)
-    return items.every((item, i) => item === value[i]) ? value : items
-  }
+  if (Array.isArray(value)) return sortedItems(value)
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON === 'function') return sorted(toJSON.call(value, ''))
   const record = value as Record<string, unknown>
   const keys = Object.keys(record)
-  const isInOrder = keys.every((key, i) => i === 0 || keys[i - 1]! < key)
+  let isInOrder = true
+  for (let i = 1; i < keys.length && isInOrder; i++) isInOrder = keys[i - 1]! < keys[i]!
   if (!isInOrder) keys.sort()
-  const values = keys.map((key) => sorted(record[key]))
-  if (isInOrder && values.every((item, i) => item === record[keys[i]!])) return value
-  return Object.fromEntries(keys.map((key, i) => [key, values[i]]))
+  let copy: [string, unknown][] | undefined = isInOrder ? undefined : []
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i]!
+    const inner = sorted(record[key])
+    if (!copy && inner !== record[key]) copy = keys.slice(0, i).map((before) => [before, record[before]])
+    copy?.push([key, inner])
+  }
+  return copy ? Object.fromEntries(copy) : value
+}
+
+function sortedItems(items: readonly unknown[]): unknown {
+  let copy: unknown[] | undefined
+  for (let i = 0; i < items.length; i++) {
+    const inner = sorted(items[i])
+    if (!copy && inner !== items[i]) copy = items.slice(0, i)
+    copy?.push(inner)
+  }
+  return copy ?? items
 }
 
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
@@ -34,8 +47,9 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]))
   if (!isPlainObject(a) || !isPlainObject(b)) return false
-  for (const key of Object.keys(a)) if (!jsonEqual(a[key], b[key])) return false
-  for (const key of Object.keys(b)) if (b[key] !== undefined && !Object.hasOwn(a, key)) return false
+  // No lists of keys: this compares what every event says with what is known.
+  for (const key in a) if (Object.hasOwn(a, key) && !jsonEqual(a[key], b[key])) return false
+  for (const key in b) if (Object.hasOwn(b, key) && b[key] !== undefined && !Object.hasOwn(a, key)) return false
   return true
 }
 

@@ -16,6 +16,10 @@ const SHAPES: readonly [RegExp, string][] = [
   ],
 ]
 
+/** Each shape has one of these in it; most texts have none and need no further look. */
+const SUSPICIOUS = /[=:]|BEGIN|Bearer|Basic|k8s-aws|eyJ|AKIA|ASIA/i
+
 export function redact(text: string): string {
+  if (!SUSPICIOUS.test(text)) return text
   return SHAPES.reduce((masked, [shape, replacement]) => masked.replace(shape, replacement), text)
 }

@@ -25,12 +25,14 @@ export function substituteHcl(text: string, values: Values): Substituted {
   let done = 0
   for (const { start, end, key, place, literalOnly } of holes) {
     const value = values[key]!
-    const quoted = quoteHcl(value)
     let put: string
-    if (literalOnly) put = place === 'quoted' ? quoted.slice(1, -1) : place === 'bare' ? quoted : `\${${quoted}}`
-    else {
-      references[referenceName(key)] = value
-      put = place === 'bare' ? `var.${referenceName(key)}` : `\${var.${referenceName(key)}}`
+    if (literalOnly) {
+      const quoted = quoteHcl(value)
+      put = place === 'quoted' ? quoted.slice(1, -1) : place === 'bare' ? quoted : `\${${quoted}}`
+    } else {
+      const name = referenceName(key)
+      references[name] = value
+      put = place === 'bare' ? `var.${name}` : `\${var.${name}}`
     }
     out += text.slice(done, start) + put
     done = end
@@ -38,15 +40,16 @@ export function substituteHcl(text: string, values: Values): Substituted {
   return { text: out + text.slice(done), references }
 }
 
-const recentHoles = rememberRecent(8, (id) => {
-  const [keys, text] = JSON.parse(id) as [string[], string]
-  const ours = new Set(keys)
-  return scanHcl(text, (key) => ours.has(key)).holes
-})
+const recentHoles = rememberRecent(8, (text) =>
+  rememberRecent(8, (names) => {
+    const ours = new Set(JSON.parse(names) as string[])
+    return scanHcl(text, (key) => ours.has(key)).holes
+  }),
+)
 
 /** The same names in the same text have the same places, whatever their values are. */
 function holesOf(text: string, keys: string[]): readonly Hole[] {
-  return recentHoles(JSON.stringify([keys.sort(), text]))
+  return recentHoles(text)(JSON.stringify(keys.sort()))
 }
 
 /** The same for Terraform's JSON syntax. Text that is not JSON is handed on as it is: Terraform says what is wrong. */
