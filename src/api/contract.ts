@@ -167,7 +167,7 @@ export function clusterKeyOf(object: AnyObject): Key | undefined {
 }
 
 /** What keeps an object from being worked on, in words; undefined when nothing does. */
-export function pauseOf(cluster: ClusterFacts | undefined, object: AnyObject): string | undefined {
+export function pauseOf(cluster: Pick<ClusterFacts, 'paused'> | undefined, object: AnyObject): string | undefined {
   const causes = [
     cluster?.paused ? 'Cluster spec.paused is set to true' : undefined,
     PAUSED_ANNOTATION in (object.metadata.annotations ?? {})

@@ -11,7 +11,7 @@ const GRACE_SECONDS = 5
 /** Why the part is not deleted; undefined when it may go. */
 export function decideHold(
   object: AnyObject,
-  cluster: ClusterFacts | undefined,
+  cluster: Pick<ClusterFacts, 'name' | 'deleting'> | undefined,
   referenced: ContractRef | undefined,
   nowMs: number,
 ): Decision<never> | undefined {

@@ -13,7 +13,7 @@ import type { Controller } from '#runtime'
 import { actOnCluster } from './act.ts'
 import { isSameApply } from './apply.ts'
 import { type Action, decide } from './decide.ts'
-import { BY_CLUSTER, type Observed, observeCluster } from './observe.ts'
+import { BY_CLUSTER, FACTS_READ, type Observed, observeCluster } from './observe.ts'
 import { statusOf } from './status.ts'
 import { clusterValues, isSameIn, ownersOf } from './wakes.ts'
 
@@ -35,7 +35,7 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
           const { namespace, infrastructureRef } = readCluster(changed)
           return infrastructureRef?.kind === CAPTCluster.kind ? [{ namespace, name: infrastructureRef.name }] : []
         },
-        ignores: isSameIn(['uid', 'paused', 'deletionTimestamp', 'infrastructureRef']),
+        ignores: isSameIn(FACTS_READ),
       },
       {
         kind: WorkspaceTemplateApply,

@@ -14,14 +14,18 @@ import {
 import type { Cache, Projected } from '#kube'
 import { type ApplyFacts, readApply } from './apply.ts'
 import { vpcApplyName } from './variables.ts'
+import type { ClusterPart } from './wakes.ts'
 
 /** Objects of one Cluster, by `namespace/name` of the Cluster. */
 export const BY_CLUSTER = 'cluster'
 
+/** Of the Cluster: the type of what is observed knows no other, and no other wakes the network. */
+export const FACTS_READ = ['uid', 'paused', 'deleting', 'infrastructureRef'] as const
+
 export interface Observed {
   readonly object: Projected<CAPTCluster>
   /** Absent until Cluster API has set the owner reference, and when the Cluster is gone. */
-  readonly cluster: ClusterFacts | undefined
+  readonly cluster: ClusterPart<typeof FACTS_READ> | undefined
   readonly clusterName: string
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts

@@ -23,6 +23,12 @@ export function ownersOf(object: AnyObject, kind: string): readonly Key[] {
   return ownerReferences.filter((owner) => owner.kind === kind).map(({ name }) => ({ namespace, name }))
 }
 
+/** What somebody knows of a Cluster who is woken by these facts alone. */
+export type ClusterPart<F extends readonly (keyof ClusterFacts)[]> = Pick<
+  ClusterFacts,
+  'namespace' | 'name' | F[number]
+>
+
 /** A change of a Cluster that alters none of the facts that somebody reads: its other parts tell of themselves there. */
 export function isSameIn(facts: readonly (keyof ClusterFacts)[]): (now: AnyObject, before: AnyObject) => boolean {
   return (now, before) => {

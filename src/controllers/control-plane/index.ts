@@ -27,7 +27,7 @@ import type { VersionRules } from './decide-version.ts'
 import { kubeconfigKeeper } from './keeper.ts'
 import { secretsByName, toFacts, watchedSecrets } from './known-secrets.ts'
 import { createMemory } from './memory.ts'
-import { type Observed, type OldestNode, observeControlPlane } from './observe.ts'
+import { FACTS_READ, type Observed, type OldestNode, observeControlPlane } from './observe.ts'
 import { statusOf } from './status.ts'
 import { networkOf } from './variables.ts'
 
@@ -123,17 +123,6 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
     stop: () => keeper.stop(),
   }
 }
-
-/** Of the Cluster; `annotations` for the region. */
-const FACTS_READ = [
-  'uid',
-  'paused',
-  'deletionTimestamp',
-  'infrastructureProvisioned',
-  'infrastructureRef',
-  'controlPlaneRef',
-  'annotations',
-] as const
 
 /** Of the CAPTCluster only the network and where it is matter here. */
 function isSameNetwork(now: AnyObject, before: AnyObject): boolean {

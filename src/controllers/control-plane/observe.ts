@@ -4,7 +4,6 @@ import {
   AddonDelivery,
   CAPTCluster,
   type CAPTControlPlane,
-  type ClusterFacts,
   findCondition,
   type Key,
   type KindRef,
@@ -17,6 +16,7 @@ import { hashOf } from '#lib'
 import type { World } from '#runtime'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../cluster/apply.ts'
 import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../cluster/observe.ts'
+import type { ClusterPart } from '../cluster/wakes.ts'
 import { isNewWish } from './decide-version.ts'
 import type { KnownSecrets, SecretFacts, SecretsFacts } from './known-secrets.ts'
 import type { Memory, Recollection } from './memory.ts'
@@ -35,9 +35,21 @@ export interface Worker {
   readonly deleting: boolean
 }
 
+/** Of the Cluster: the type of what is observed knows no other, and no other wakes the control plane. */
+export const FACTS_READ = [
+  'uid',
+  'paused',
+  'deleting',
+  'infrastructureProvisioned',
+  'infrastructureRef',
+  'controlPlaneRef',
+  // For the region.
+  'annotations',
+] as const
+
 export interface Observed {
   readonly object: Projected<CAPTControlPlane>
-  readonly cluster: ClusterFacts | undefined
+  readonly cluster: ClusterPart<typeof FACTS_READ> | undefined
   readonly clusterName: string
   /** Undefined when the Cluster's infrastructure is of another kind, or not there. */
   readonly infra: Projected<CAPTCluster> | undefined
@@ -80,7 +92,7 @@ export async function observeControlPlane(
 ): Promise<Observed> {
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
-  const cluster = ownerClusterOf(cache, clusterKind, object)
+  const cluster: Observed['cluster'] = ownerClusterOf(cache, clusterKind, object)
   const infra = infraOf(cache, cluster)
   const network = networkOf(infra, clusterName)
   const region = regionOf(object, network, cluster?.annotations)
@@ -126,7 +138,7 @@ export async function observeControlPlane(
   }
 }
 
-function infraOf(cache: Cache, cluster: ClusterFacts | undefined): Projected<CAPTCluster> | undefined {
+function infraOf(cache: Cache, cluster: Observed['cluster']): Projected<CAPTCluster> | undefined {
   const ref = cluster?.infrastructureRef
   if (ref?.kind !== CAPTCluster.kind || ref.group !== CAPTCluster.group) return undefined
   return cache.get<CAPTCluster>(CAPTCluster, { namespace: cluster!.namespace, name: ref.name })
