@@ -87,6 +87,12 @@ export function requestsOfCapt(kube: Kube, mark: number): readonly Request[] {
   return requestsSince(kube, mark).filter(({ user, verb }) => user === 'capt' && verb !== 'watch')
 }
 
+/** A refresh of a kubeconfig, or the look at what a template reads: minutes apart for a cluster, at any moment in a large fleet. */
+export function isDue({ verb, resource, name }: Request): boolean {
+  if (resource !== 'secrets' || verb === 'create') return false
+  return (verb === 'get' ? /-(kubeconfig|ca|simulated-workload)$/ : /-kubeconfig$/).test(name)
+}
+
 /** `2.00 patch captclusters/status`, most frequent first: where the requests of a cluster go. */
 export function describePerCluster(requests: readonly Request[], clusters: number): string {
   const counts = new Map<string, number>()

@@ -2,7 +2,7 @@
 // number, whether a fleet at rest is left alone, and what is left when it is gone. bench/fleet.ts measures larger ones.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { auditMark, describeRequests, type Request } from './audit.ts'
+import { auditMark, describeRequests } from './audit.ts'
 import {
   cpuSecondsOf,
   describePerCluster,
@@ -11,6 +11,7 @@ import {
   type Growth,
   inventoryBefore,
   inventoryOf,
+  isDue,
   requestsOfCapt,
   startFleet,
 } from './fleet.ts'
@@ -35,11 +36,6 @@ const isEvent = (line: string): boolean => line.startsWith('events.')
 /** Kubernetes itself puts these into every namespace, in its own time. */
 const isOfNamespace = (line: string): boolean =>
   /^(configmaps\.v1 .*kube-root-ca\.crt|serviceaccounts\.v1 .*\/default)$/.test(line)
-/** A refresh of a kubeconfig, and the look at what a template reads: both minutes apart, and due here on a slow machine alone. */
-const isDue = ({ verb, resource, name }: Request): boolean =>
-  resource === 'secrets' &&
-  (verb === 'get' ? /-(kubeconfig|ca|simulated-workload)$/ : /-kubeconfig$/).test(name) &&
-  verb !== 'create'
 
 describe('a fleet', () => {
   let fleet: Fleet
