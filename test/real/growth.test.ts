@@ -56,7 +56,7 @@ describe('a fleet', () => {
     many = await fleet.grow('many', MANY).finally(yardstick.stop)
     const seconds = cpuSecondsOf(manager.pid)
     const slowness = yardstick.slowness()
-    const told = `${seconds.toFixed(1)} s${slowness > 1 ? `, on a machine ${slowness.toFixed(2)} times as slow as alone` : ''}`
+    const told = `${seconds.toFixed(1)} s${slowness >= 1.05 ? `, on a machine ${slowness.toFixed(2)} times as slow as alone` : ''}`
     assert.ok(seconds <= MAX_CPU_SECONDS * slowness, told)
     prove('fleet', version, `${MANY} clusters ready, CPU of the manager, at most ${MAX_CPU_SECONDS} s`, told)
     const peak = peakMiBOf(manager)
