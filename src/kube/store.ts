@@ -86,12 +86,7 @@ export function createStore(emit: Emit): Store {
   function bury(uid: string | undefined, version?: string): void {
     if (uid === undefined) return
     tombstones.set(uid, version)
-    if (tombstones.size > MAX_TOMBSTONES) for (const oldest of tombstones.keys()) return void tombstones.delete(oldest)
-  }
-
-  function expectEcho(version: string, text: string): void {
-    echoes.set(version, text)
-    if (echoes.size > MAX_ECHOES) for (const oldest of echoes.keys()) return void echoes.delete(oldest)
+    forgetOldest(tombstones, MAX_TOMBSTONES)
   }
 
   function isBuried({ metadata: { uid = '', resourceVersion } }: Item): boolean {
@@ -162,7 +157,8 @@ export function createStore(emit: Emit): Store {
       if (tombstones.has(uid) || !isNewer(resourceVersion, progress)) return
       if (current && !isNewer(resourceVersion, current.resourceVersion)) return
       duringList?.written.add(text)
-      if (resourceVersion !== undefined) expectEcho(resourceVersion, text)
+      if (resourceVersion !== undefined) echoes.set(resourceVersion, text)
+      forgetOldest(echoes, MAX_ECHOES)
       put(text, object)
     },
     gone(key, uid) {
@@ -198,6 +194,10 @@ export function createStore(emit: Emit): Store {
       }
     },
   }
+}
+
+function forgetOldest(map: Map<string, unknown>, most: number): void {
+  if (map.size > most) for (const oldest of map.keys()) return void map.delete(oldest)
 }
 
 function isSame(known: Head, object: Item): boolean {

@@ -24,8 +24,9 @@ const [version] = VERSIONS.capi
 const FEW = 10
 const MANY = 100
 const MAX_REQUESTS = 40
-/** On a machine that has nothing else to do; beside other work as much more as the yardstick takes more. */
+/** On a machine that has nothing else to do; beside other work as much more as the yardstick takes more, within reason. */
 const MAX_CPU_SECONDS = 10
+const MAX_BUSY_CPU_SECONDS = 14
 const MAX_EXPONENT = 1.1
 /** Coming up takes more than being there: `node bench/fleet.ts 10 1000` shows what a thousand take. */
 const MAX_MIB = 110
@@ -57,7 +58,7 @@ describe('a fleet', () => {
     const seconds = cpuSecondsOf(manager.pid)
     const slowness = yardstick.slowness()
     const told = `${seconds.toFixed(1)} s${slowness >= 1.05 ? `, on a machine ${slowness.toFixed(2)} times as slow as alone` : ''}`
-    assert.ok(seconds <= MAX_CPU_SECONDS * slowness, told)
+    assert.ok(seconds <= Math.min(MAX_CPU_SECONDS * slowness, MAX_BUSY_CPU_SECONDS), told)
     prove('fleet', version, `${MANY} clusters ready, CPU of the manager, at most ${MAX_CPU_SECONDS} s`, told)
     const peak = peakMiBOf(manager)
     assert.ok(peak <= MAX_MIB, `${peak} MiB`)
