@@ -31,6 +31,7 @@ import {
 } from '#runtime'
 import { briefCluster, briefDelivery } from './briefs.ts'
 import { deliveryName, PIPELINE_FINALIZER, PIPELINE_LABEL, RELEASE_ANNOTATION } from './names.ts'
+import { mayFollow, servesNamespace } from './pipeline-consent.ts'
 import { orderStages } from './plan.ts'
 import { selects } from './selection.ts'
 
@@ -103,11 +104,8 @@ function toKey(text: string): Key {
   return { namespace, name }
 }
 
-/** Another namespace is served only from capt's own: otherwise anyone could deliver into their neighbour's clusters. */
-function serves(pipeline: AddonPipeline, cluster: AnyObject, { homeNamespace }: PipelinePorts): boolean {
-  if (pipeline.metadata.namespace === cluster.metadata.namespace) return true
-  return pipeline.spec.allNamespaces && pipeline.metadata.namespace === homeNamespace
-}
+const serves = (pipeline: AddonPipeline, { metadata }: AnyObject, { homeNamespace }: PipelinePorts): boolean =>
+  servesNamespace(pipeline, metadata.namespace, homeNamespace)
 
 function observe({ cache }: World, pipeline: Projected<AddonPipeline>, ports: PipelinePorts): PipelineSeen {
   const all = cache.list(clusterKind(ports.clusterApi), { brief: true })
@@ -117,7 +115,10 @@ function observe({ cache }: World, pipeline: Projected<AddonPipeline>, ports: Pi
     .filter(({ metadata }) => selects(pipeline.spec.clusterSelector, metadata.labels ?? {}))
     .map(readCluster)
   const value = `${pipeline.metadata.namespace}/${pipeline.metadata.name}`
-  const deliveries = cache.list<AddonDelivery>(AddonDelivery, { index: 'pipeline', value, brief: true })
+  // A delivery that may not follow this pipeline is none of its own: it neither counts nor blocks deletion.
+  const deliveries = cache
+    .list<AddonDelivery>(AddonDelivery, { index: 'pipeline', value, brief: true })
+    .filter((delivery) => mayFollow(delivery, pipeline, ports.homeNamespace))
   const byKey = new Map(all.map((cluster) => [keyText(keyOf(cluster)), cluster]))
   const unselected = deliveries.filter((delivery) => {
     const cluster = byKey.get(servedBy(delivery))

@@ -1,6 +1,6 @@
 // Decides the next step for one AddonDelivery: teardown first, then what stops everything, then stage by stage.
 // Pure: same observation, same decision.
-import { type AnyObject, isDeletedForMove } from '#api'
+import { ALLOW_NAMESPACES_ANNOTATION, type AnyObject, isDeletedForMove } from '#api'
 import { act, type Decision, done, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { judgeStage } from './judge-stage.ts'
@@ -47,6 +47,12 @@ function dropProbes({ delivery, workload }: DeliverySeen): readonly DeliveryActi
 function stopOf(seen: DeliverySeen): Decision<DeliveryAction> | undefined {
   const { spec } = seen.delivery
   if (!seen.cluster) return waiting('ClusterMissing', `There is no Cluster ${spec.clusterName}`)
+  if (seen.isPipelineForbidden) {
+    const { name, namespace } = spec.pipelineRef
+    const message = `AddonPipeline ${namespace}/${name} does not allow deliveries of namespace ${seen.delivery.metadata.namespace}`
+    const hint = `Use a pipeline of this namespace, or ask its owner for the annotation ${ALLOW_NAMESPACES_ANNOTATION}`
+    return stalled('PipelineForbidden', message, hint)
+  }
   if (!seen.pipeline) {
     const message = `There is no AddonPipeline ${spec.pipelineRef.name}`
     return stalled('PipelineMissing', message, 'Create it again, or delete this AddonDelivery to take its add-ons away')

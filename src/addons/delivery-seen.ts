@@ -65,6 +65,8 @@ export interface DeliverySeen {
   readonly delivery: Projected<AddonDelivery>
   readonly cluster: ClusterFacts | undefined
   readonly pipeline: Projected<AddonPipeline> | undefined
+  /** The pipeline exists and does not allow deliveries of this namespace; it counts as absent. */
+  readonly isPipelineForbidden: boolean
   readonly pause: string | undefined
   /** Another pipeline wants the same stage: `stage flux is also wanted by default/other`. */
   readonly conflict: string | undefined

@@ -19,6 +19,7 @@ import { targetOf } from './health-read.ts'
 import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
 import { isQuiet, observeStages, ownSets, toSight } from './observe-stages.ts'
 import { observeTeardown } from './observe-teardown.ts'
+import { mayFollow } from './pipeline-consent.ts'
 import { orderStages } from './plan.ts'
 import type { Workload } from './port.ts'
 import type { PresenceMemory } from './presence.ts'
@@ -43,19 +44,16 @@ export async function observeDelivery(
   const clusterKey = { namespace, name: delivery.spec.clusterName }
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
-  const ref = delivery.spec.pipelineRef
-  const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, {
-    namespace: ref.namespace ?? namespace,
-    name: ref.name,
-  })
+  const { pipeline, isForbidden } = pipelineOf(world, delivery, ports)
   const { ordered, planFault } = planOf(pipeline)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined || cluster === undefined || cluster.deleting
   const base: DeliverySeen = {
     delivery,
     cluster,
     pipeline,
+    isPipelineForbidden: isForbidden,
     pause: pauseOf(cluster, delivery),
-    conflict: cluster && pipeline ? conflictOf(world, delivery, cluster.labels) : undefined,
+    conflict: cluster && pipeline ? conflictOf(world, ports, delivery, cluster.labels) : undefined,
     planFault,
     kubernetes: undefined,
     faults: [],
@@ -140,6 +138,20 @@ export async function observeDelivery(
   return { ...seen, isWatched: watch(observer, clusterKey, delivery, seen, workload) }
 }
 
+interface Followed {
+  readonly pipeline: Projected<AddonPipeline> | undefined
+  /** It exists, and does not let deliveries of this namespace follow it. */
+  readonly isForbidden: boolean
+}
+
+/** The pipeline that a delivery names. Without its consent nothing of it is read. */
+function pipelineOf(world: World, delivery: Projected<AddonDelivery>, { homeNamespace }: DeliveryPorts): Followed {
+  const { name, namespace = delivery.metadata.namespace! } = delivery.spec.pipelineRef
+  const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, { namespace, name })
+  const isForbidden = pipeline !== undefined && !mayFollow(delivery, pipeline, homeNamespace)
+  return { pipeline: isForbidden ? undefined : pipeline, isForbidden }
+}
+
 function planOf(pipeline: Projected<AddonPipeline> | undefined): {
   ordered: readonly AddonPipeline['spec']['stages'][number][]
   planFault: DeliverySeen['planFault']
@@ -163,18 +175,17 @@ function abandoned(stages: readonly StageSeen[]): ReadonlySet<string> {
 /** Two pipelines that bring the same stage would overwrite each other for ever. */
 function conflictOf(
   world: World,
+  ports: DeliveryPorts,
   delivery: Projected<AddonDelivery>,
   labels: Readonly<Record<string, string>>,
 ): string | undefined {
   const namespace = delivery.metadata.namespace!
   const value = `${namespace}/${delivery.spec.clusterName}`
   const wanted = (one: Projected<AddonDelivery>): { readonly name: string; readonly stages: ReadonlySet<string> } => {
-    const ref = one.spec.pipelineRef
-    const key = { namespace: ref.namespace ?? namespace, name: ref.name }
-    const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, key)
+    const { pipeline } = pipelineOf(world, one, ports)
     const opened = parseGates(one.metadata.annotations?.[GATES_ANNOTATION])
     return {
-      name: `${key.namespace}/${key.name}`,
+      name: `${one.spec.pipelineRef.namespace ?? namespace}/${one.spec.pipelineRef.name}`,
       stages: pipeline ? readWishes(pipeline.spec.stages, labels, opened).wanted : new Set(),
     }
   }

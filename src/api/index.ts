@@ -1,6 +1,7 @@
 // The nouns: kinds, their schemas and the words shared by everybody who speaks about objects.
 export { type Checked, checkObject, type ObjectFault } from './check-object.ts'
 export { conditionOf, isTrue } from './conditions.ts'
+export { ALLOW_NAMESPACES_ANNOTATION, allowsNamespace } from './consent.ts'
 export * from './contract.ts'
 export { crdName, providerOf, toCustomResourceDefinition } from './crd.ts'
 export * from './define-kind.ts'

@@ -5,14 +5,14 @@ import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { type Secret, SecretKind } from '#api'
+import { allowsNamespace, type Secret, SecretKind } from '#api'
 import { handWoundClock, memoryCluster } from '#testing'
 import { bundleRef, loadBundle, MAX_BUNDLE_BYTES, packBundle, restoreFiles, saveBundle } from './bundle.ts'
 import { findTerraform } from './find-terraform.ts'
 import { createSlots } from './local/slots.ts'
 import { identityOf, isGroupAlive, livenessOf, ownIdentity } from './processes.ts'
 import { sortArguments } from './runner/arguments.ts'
-import { allows, readCredentials } from './runner/credentials.ts'
+import { readCredentials } from './runner/credentials.ts'
 import { terraformEnvironment } from './runner/environment.ts'
 import { folderOf } from './runner/folder.ts'
 import { publicOutputs } from './runner/outputs.ts'
@@ -180,10 +180,10 @@ describe('secrets', () => {
         ...(annotation ? { annotations: { 'capt.appthrust.com/allow-namespaces': annotation } } : {}),
       },
     })
-    assert.ok(allows(secret(), 'a'))
-    assert.ok(!allows(secret(), 'b'))
-    assert.ok(allows(secret('c, b'), 'b'))
-    assert.ok(allows(secret('*'), 'b'))
+    assert.ok(allowsNamespace(secret(), 'a'))
+    assert.ok(!allowsNamespace(secret(), 'b'))
+    assert.ok(allowsNamespace(secret('c, b'), 'b'))
+    assert.ok(allowsNamespace(secret('*'), 'b'))
   })
 })
 

@@ -6,7 +6,6 @@ import type { Owner } from './owner.ts'
 import type { RunRecord, Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
 import {
-  allows,
   credentialsFingerprint as fingerprintOf,
   readingOnce as onceOf,
   readSource as sourceOf,
@@ -73,6 +72,5 @@ export const workspaceNameOf = nameOf
 export const readSource = sourceOf
 export const readingOnce = onceOf
 export const credentialsFingerprint = fingerprintOf
-export const allowsReference = allows
 export const backoffSeconds = backoffOf
 export const needsPerson = isForPeople

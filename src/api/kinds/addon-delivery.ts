@@ -136,7 +136,9 @@ export const AddonDelivery = defineKind({
         maxLength: 63,
         rules: [{ rule: 'self == oldSelf', message: 'clusterName cannot change' }],
       }),
-      pipelineRef: objectRef('AddonPipeline to follow.'),
+      pipelineRef: objectRef(
+        'AddonPipeline to follow. One of another namespace must serve all namespaces from where capt runs, or allow this one by the annotation capt.appthrust.com/allow-namespaces.',
+      ),
       suspend: s.boolean({ default: false, about: 'Change nothing for now. Teardown still runs.' }),
       variables: s.map(s.string({ maxLength: 4096 }), {
         about: 'Values for this Cluster alone; they win over those of the pipeline.',

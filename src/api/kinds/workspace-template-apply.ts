@@ -11,8 +11,6 @@ export const APPLY_FINALIZER = 'infrastructure.cluster.x-k8s.io/finalizer'
 export const RETRY_ANNOTATION = 'capt.appthrust.com/retry'
 /** The id of the run to stop (`capt cancel`). */
 export const CANCEL_ANNOTATION = 'capt.appthrust.com/cancel'
-/** On a template, Secret, ConfigMap or apply: namespaces (comma separated, or *) whose applies may refer to it. */
-export const ALLOW_NAMESPACES_ANNOTATION = 'capt.appthrust.com/allow-namespaces'
 
 export const APPLY_PHASES = [
   'Waiting',

@@ -1,6 +1,6 @@
 // From the identity a spec refers to, to credentials: the Secret is read each time it is needed, so that a rotated key
 // is picked up, and one of another namespace is used only where its owner allows it.
-import { ALLOW_NAMESPACES_ANNOTATION, type Secret, SecretKind } from '#api'
+import { ALLOW_NAMESPACES_ANNOTATION, allowsNamespace, type Secret, SecretKind } from '#api'
 import type { AwsIdentity } from '#aws'
 import type { Objects } from '#kube'
 import { CaptError } from '#lib'
@@ -24,16 +24,11 @@ export async function resolveIdentity(
         hint: 'create it with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
       },
     )
-  if (at !== namespace && !allows(secret, namespace))
+  if (!allowsNamespace(secret, namespace))
     throw new CaptError('CAPT_IDENTITY_FORBIDDEN', `Secret ${at}/${secretRef.name} may not be used from ${namespace}`, {
       hint: `add ${namespace} to its annotation ${ALLOW_NAMESPACES_ANNOTATION}`,
     })
   return { keys: keysOf(secret, `${at}/${secretRef.name}`), ...role }
-}
-
-function allows(secret: Secret, namespace: string): boolean {
-  const allowed = (secret.metadata.annotations?.[ALLOW_NAMESPACES_ANNOTATION] ?? '').split(',').map((one) => one.trim())
-  return allowed.includes('*') || allowed.includes(namespace)
 }
 
 function keysOf(secret: Secret, name: string): NonNullable<AwsIdentity['keys']> {

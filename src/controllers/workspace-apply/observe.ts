@@ -1,5 +1,6 @@
 // Reads all that the decision about one apply needs: template, sources, secrets, dependencies, pause, and its run.
 import {
+  allowsNamespace,
   CLUSTER_NAME_LABEL,
   type KindRef,
   pauseOf,
@@ -11,7 +12,6 @@ import {
   type WorkspaceTemplateApply,
 } from '#api'
 import {
-  allowsReference,
   backoffSeconds,
   credentialsFingerprint,
   type Engine,
@@ -84,7 +84,7 @@ export async function observeApply(
   const view = await engine.observe({ namespace, name })
   const ref = { namespace: apply.spec.templateRef.namespace ?? namespace, name: apply.spec.templateRef.name }
   const found = cache.get<WorkspaceTemplate>(WorkspaceTemplate, ref)
-  const isAllowed = found !== undefined && allowsReference(found, namespace)
+  const isAllowed = found !== undefined && allowsNamespace(found, namespace)
   const template = isAllowed ? found : undefined
   const isQuiet = view.activity !== 'running'
   const refs = template ? workspaceSources(template, apply) : []
@@ -168,7 +168,7 @@ async function missingSecretsOf(objects: World['objects'], apply: WorkspaceTempl
     const key = { namespace: ref.namespace ?? namespace, name: ref.name }
     const secret = await objects.get<Secret>(SecretKind, key)
     // A Secret that does not let us know of it might as well not exist: no oracle for other namespaces.
-    if (!secret || !allowsReference(secret, namespace)) missing.push(`${key.namespace}/${key.name}`)
+    if (!secret || !allowsNamespace(secret, namespace)) missing.push(`${key.namespace}/${key.name}`)
   }
   return missing.sort()
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import {
   ALLOW_NAMESPACES_ANNOTATION,
   type AnyObject,
+  allowsNamespace,
   type ConfigMap,
   ConfigMapKind,
   keyText,
@@ -145,15 +146,8 @@ function missing(message: string, { namespace, name }: ObjectKey): CaptError {
   })
 }
 
-/** Whether an object lets applies of `namespace` refer to it. */
-export function allows(object: AnyObject, namespace: string): boolean {
-  if (object.metadata.namespace === namespace) return true
-  const allowed = object.metadata.annotations?.[ALLOW_NAMESPACES_ANNOTATION]?.split(',').map((one) => one.trim()) ?? []
-  return allowed.includes('*') || allowed.includes(namespace)
-}
-
 function assertAllowed(object: AnyObject, namespace: string): void {
-  if (allows(object, namespace)) return
+  if (allowsNamespace(object, namespace)) return
   const { namespace: own, name } = object.metadata
   throw new CaptError(
     'CAPT_REFERENCE_FORBIDDEN',

@@ -1,13 +1,19 @@
 // Outputs, for those who may see them: people get what is not sensitive, within bounds; the connection Secret gets all,
 // strings as they are and everything else as JSON text.
-import { ALLOW_NAMESPACES_ANNOTATION, CLUSTER_NAME_LABEL, MOVE_LABEL, type Secret, SecretKind } from '#api'
+import {
+  ALLOW_NAMESPACES_ANNOTATION,
+  allowsNamespace,
+  CLUSTER_NAME_LABEL,
+  MOVE_LABEL,
+  type Secret,
+  SecretKind,
+} from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Json } from '#lib'
 import { suffixOf, WORKSPACE_LABEL } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { StateOutput } from '../state/state-file.ts'
 import type { ObjectKey } from '../workspace.ts'
-import { allows } from './credentials.ts'
 
 const MAX_ONE = 4 * 1024
 const MAX_ALL = 64 * 1024
@@ -87,7 +93,7 @@ export async function writeConnectionSecret(
 /** Writing into another namespace needs its consent: a Secret that is there already and says so. */
 async function assertWritable(objects: Objects, owner: Owner, target: ObjectKey): Promise<void> {
   const existing = await objects.get<Secret>(SecretKind, target)
-  if (existing && allows(existing, owner.namespace)) return
+  if (existing && allowsNamespace(existing, owner.namespace)) return
   throw new CaptError(
     'CAPT_REFERENCE_FORBIDDEN',
     `namespace ${target.namespace} has not allowed ${owner.namespace} to write the Secret ${target.name}`,
