@@ -1,8 +1,8 @@
 // Bundles the program into dist/program: a tiny entry that costs no more than Node itself, and what it loads on demand.
 // No downloads, no native code.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { basename, join } from 'node:path'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { leanBuiltins, loadBuiltinsLate } from './lean-builtins.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -52,12 +52,28 @@ const shared = {
   format: 'esm',
   platform: 'node',
   target: 'node24',
+  // ES modules where a package has them: a CommonJS package that is imported on demand exports nothing but `default`.
+  mainFields: ['module', 'main'],
   outExtension: { '.js': '.mjs' },
   define: { CAPT_VERSION: JSON.stringify(process.env['VERSION'] ?? version) },
   legalComments: 'none',
   logLevel: 'warning',
   metafile: true,
 } as const satisfies BuildOptions
+
+/** Every `import()` of a build: the module that has it, what it imports, and the chunk that answers. */
+function onDemand({ inputs, outputs }: Metafile): { importer: string; imports: string; chunk: string }[] {
+  const chunkOf = new Map(Object.entries(outputs).map(([path, { entryPoint }]) => [entryPoint, basename(path)]))
+  return Object.entries(inputs).flatMap(([importer, { imports }]) =>
+    imports
+      .filter(({ kind }) => kind === 'dynamic-import')
+      .map(({ path, original, external }) => ({
+        importer,
+        imports: original ?? path,
+        chunk: external ? basename(path) : chunkOf.get(path)!,
+      })),
+  )
+}
 
 rmSync(outdir, { recursive: true, force: true })
 const entry = await build({ ...shared, entryPoints: { capt: 'src/main.ts' }, plugins: [startApart] })
@@ -94,6 +110,9 @@ const heavy = await build({
   entryPoints: { 'heavy-re2': 're2js', 'heavy-cel': 'src/api/engine/cel/index.ts' },
   plugins: [heavyApart],
 })
-const outputs = [entry, rest, runner, heavy].flatMap(({ metafile }) => Object.values(metafile.outputs))
+const builds = [entry, rest, runner, heavy].map(({ metafile }) => metafile)
+// Beside the program, not in it: which chunk stands for which module that is imported on demand.
+writeFileSync(join(root, 'dist', 'on-demand.json'), `${JSON.stringify(builds.flatMap(onDemand), null, 2)}\n`)
+const outputs = builds.flatMap((metafile) => Object.values(metafile.outputs))
 const bytes = outputs.reduce((sum, output) => sum + output.bytes, 0)
 console.log(`Built capt ${version}: ${outputs.length} files, ${Math.round(bytes / 1024)} KiB`)

@@ -24,11 +24,29 @@ export const leanBuiltins: Plugin = {
   setup(build) {
     build.onResolve({ filter: /^[a-z_:/0-9]+$/ }, ({ path, kind }) => {
       if (kind === 'require-call' || !isBuiltin(path)) return undefined
-      return { path: path.replace(/^(?!node:)/, 'node:'), namespace: 'builtin' }
+      const namespace = kind === 'dynamic-import' ? 'builtin-on-demand' : 'builtin'
+      return { path: path.replace(/^(?!node:)/, 'node:'), namespace }
     })
     build.onLoad({ filter: /./, namespace: 'builtin' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)})`,
       loader: 'js',
     }))
+    build.onLoad({ filter: /./, namespace: 'builtin-on-demand' }, ({ path }) => ({
+      contents: toModuleText(path),
+      loader: 'js',
+    }))
   },
+}
+
+/** Names of node:http that load WebSocket and fetch when they are read. */
+const COSTLY = new Set(['WebSocket', 'CloseEvent', 'MessageEvent'])
+
+/** A built-in module as an ES module: CommonJS that is imported on demand has no names but `default`. */
+function toModuleText(path: string): string {
+  const names = Object.keys(process.getBuiltinModule(path) as object).filter(
+    (name) => /^[a-z_$][\w$]*$/i.test(name) && name !== 'default' && !COSTLY.has(name),
+  )
+  return `const builtin = process.getBuiltinModule(${JSON.stringify(path)})
+export default builtin
+${names.map((name) => `const $${name} = builtin.${name}; export { $${name} as ${name} }`).join('\n')}`
 }
