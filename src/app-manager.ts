@@ -192,7 +192,11 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       undo.push(() => server.close())
     }
     if (options.controllers.includes('addons'))
-      void Promise.all([synced, election?.elected]).then(() => shipPipeline(objects, homeNamespace, log))
+      // A manager that is stopped before its caches are filled has nothing to ship.
+      void Promise.all([synced, election?.elected]).then(
+        () => shipPipeline(objects, homeNamespace, log),
+        () => undefined,
+      )
     return {
       connection,
       engine,

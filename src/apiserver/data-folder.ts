@@ -1,5 +1,5 @@
-// The folder that holds everything: the database, and the authority that signs our certificate. Only its owner can read
-// it. Who holds it at the moment is written down for people; the lock itself is the database's.
+// The folder that holds everything: the database, the authority that signs our certificate, and the port. Only its owner
+// can read it. Who holds it at the moment is written down for people; the lock itself is the database's.
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Authority, CaptError, createAuthority, isCaptError, messageOf } from '#lib'
@@ -9,6 +9,10 @@ import { openStore, type Store } from './store/store.ts'
 export interface DataFolder {
   readonly store: Store
   readonly authority: Authority
+  /** Port that the API listened on last; undefined in a new folder. */
+  readonly port: number | undefined
+  /** Keeps the port, so that kubeconfigs written before work after a restart. */
+  keepPort(port: number): void
   release(): void
 }
 
@@ -25,10 +29,16 @@ export function openDataFolder({ path, now, maxPages }: DataFolderOptions): Data
   const store = openHeld(file, holder, maxPages)
   try {
     const authority = readAuthority(path, now)
+    const portFile = join(path, 'port')
+    const port = readPort(portFile)
     writeSecret(holder, JSON.stringify({ pid: process.pid, since: new Date(now).toISOString() }))
     return {
       store,
       authority,
+      port,
+      keepPort(listening) {
+        if (listening !== port) writeSecret(portFile, `${listening}\n`)
+      },
       release() {
         rmSync(holder, { force: true })
         store.close()
@@ -92,6 +102,21 @@ function readAuthority(path: string, now: number): Authority {
   const authority = createAuthority({ name: 'capt embedded authority', now })
   writeSecret(file, JSON.stringify(authority))
   return authority
+}
+
+function readPort(file: string): number | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return undefined
+    throw error
+  }
+  const port = Number(text)
+  if (Number.isInteger(port) && port > 0 && port <= 65_535) return port
+  throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: it holds no port`, {
+    hint: 'write the port of your kubeconfig into it, or remove it: a free port is chosen then, and kubeconfigs written before must be written again',
+  })
 }
 
 /** Whole or not at all. */

@@ -1,9 +1,9 @@
 // Starts and stops the embedded API: one process, one port, one data folder, as many realms as asked for.
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { compileSchema } from '#api'
-import { CaptError, type Clock, issueCertificate, messageOf, sha256, systemClock } from '#lib'
+import { CaptError, type Clock, isCaptError, issueCertificate, messageOf, sha256, systemClock } from '#lib'
 import { openDataFolder } from './data-folder.ts'
 import { createListener } from './http/listener.ts'
 import type { CompileSchema, Converters } from './kinds/custom.ts'
@@ -16,7 +16,7 @@ export interface ApiServerOptions {
   /** Made when absent; only its owner may read it. */
   readonly dataDir: string
   readonly host?: string
-  /** 0 takes any free port. */
+  /** 0 takes the port that the data folder was served on before, or any free one for a new folder. */
   readonly port?: number
   readonly clock?: Clock
   readonly log?: (message: string, error: unknown) => void
@@ -112,7 +112,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     // A watcher that vanished without a word is noticed by its socket.
     server.on('secureConnection', (socket) => socket.setKeepAlive(true, 30_000))
     server.keepAliveTimeout = 120_000
-    await listen(server, host, port)
+    await listenOn(server, host, port, folder.port)
+    folder.keepPort((server.address() as AddressInfo).port)
 
     const base = `https://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
     const present = (state: RealmState): Realm => {
@@ -183,9 +184,32 @@ async function stop(server: Server, open: ReadonlyMap<string, RealmState>, relea
   release()
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+/**
+ * The port of a new folder is chosen below the range from which Linux and macOS take the ports of outgoing connections:
+ * a kept port from that range could be taken by any client while the home is stopped.
+ */
+const FIRST_FREE_PORT = 20_000
+const FREE_PORTS = 10_000
+const FREE_PORT_ATTEMPTS = 100
+
+async function listenOn(server: Server, host: string, port: number, kept: number | undefined): Promise<void> {
+  if (port !== 0) return await listen(server, host, port, 'choose another port with --listen')
+  if (kept !== undefined) {
+    const hint = `kubeconfigs and running Terraform runs use this port of the data folder: end the program that has taken it, or choose another one with --listen ${host}:PORT`
+    return await listen(server, host, kept, hint)
+  }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await listen(server, host, FIRST_FREE_PORT + randomInt(FREE_PORTS), 'choose a port with --listen')
+    } catch (error) {
+      if (!isCaptError(error, 'CAPT_PORT_IN_USE') || attempt === FREE_PORT_ATTEMPTS) throw error
+    }
+  }
+}
+
+function listen(server: Server, host: string, port: number, hintWhenTaken: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(error, host, port)))
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(error, host, port, hintWhenTaken)))
     server.listen(port, host, () => {
       server.removeAllListeners('error')
       server.on('error', () => {})
@@ -194,12 +218,9 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   })
 }
 
-function listenFault(error: NodeJS.ErrnoException, host: string, port: number): CaptError {
+function listenFault(error: NodeJS.ErrnoException, host: string, port: number, hint: string): CaptError {
   if (error.code === 'EADDRINUSE') {
-    return new CaptError('CAPT_PORT_IN_USE', `${host}:${port} is in use by another program`, {
-      hint: 'choose another port, or 0 for any free one',
-      cause: error,
-    })
+    return new CaptError('CAPT_PORT_IN_USE', `${host}:${port} is in use by another program`, { hint, cause: error })
   }
   return new CaptError('CAPT_LISTEN_FAILED', `Cannot listen on ${host}:${port}: ${messageOf(error)}`, {
     hint: 'check that the address belongs to this machine and that the port is allowed',

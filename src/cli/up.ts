@@ -18,7 +18,12 @@ export const command: Command = {
       value: 'DIR',
       about: 'Folder for everything that must survive; made when missing, mode 0700.',
     },
-    listen: { type: 'string', value: 'HOST:PORT', default: '127.0.0.1:0', about: 'Address to listen on.' },
+    listen: {
+      type: 'string',
+      value: 'HOST:PORT',
+      default: '127.0.0.1:0',
+      about: 'Address to listen on. Port 0: the port that the data folder was served on before, else a free one.',
+    },
     kubeconfig: { type: 'string', value: 'FILE', about: 'Where to write the kubeconfig; DIR/kubeconfig otherwise.' },
     filename: {
       type: 'string',
