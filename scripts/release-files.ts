@@ -41,7 +41,7 @@ export function releaseFiles({ version, image = IMAGE }: ReleaseOptions): Map<st
     ['install.yaml', toText(render('default'), `capt v${version}: every kind and every controller`)],
     [
       'install-local-engine.yaml',
-      toText(render('overlays/local-engine'), `capt v${version}, Terraform inside the manager`),
+      toText(render('overlays/local-engine'), `capt v${version}: the same as install.yaml, under its former name`),
     ],
     [
       'install-namespaced.yaml',
@@ -69,8 +69,8 @@ function toText(manifests: readonly Manifest[], what: string): string {
 }
 
 /**
- * clusterctl fills in variables, so its users choose the image and the room it has (Terraform inside the manager needs
- * both) without editing what they downloaded. Every other `${…}`, as in descriptions of fields, is escaped.
+ * clusterctl fills in variables, so its users choose the image and the limits of the manager without editing what they
+ * downloaded. Every other `${…}`, as in descriptions of fields, is escaped.
  */
 function componentsText(manifests: readonly Manifest[], what: string): string {
   const text = toText(manifests, what).replaceAll('${', () => '$${')
@@ -81,7 +81,11 @@ function componentsText(manifests: readonly Manifest[], what: string): string {
   ] as const
   return settings.reduce((filled, [place, variable]) => {
     if (!place.test(filled)) throw new Error(`There is no place for ${variable} in the manager's manifest`)
-    return filled.replace(place, (_match, before: string, value: string) => `${before}\${${variable}:=${value}}`)
+    // Quoted, so that a number such as 4 stays a string, as the values of limits are.
+    return filled.replace(
+      place,
+      (_match, before: string, value: string) => `${before}"\${${variable}:=${value.replaceAll('"', '')}}"`,
+    )
   }, text)
 }
 

@@ -37,6 +37,7 @@ interface Loose extends Manifest {
     readonly template: {
       readonly spec: {
         readonly serviceAccountName: string
+        readonly terminationGracePeriodSeconds: number
         readonly securityContext: Readonly<Record<string, unknown>>
         readonly containers: readonly [Container]
       }
@@ -85,14 +86,9 @@ describe('install.yaml', () => {
     ])
       assert.ok(names.includes(wanted), `${wanted} is missing`)
     assert.equal(pod.serviceAccountName, 'capt-controller-manager')
-    assert.equal(manager.image, `ghcr.io/appthrust/capt:v${VERSION}`)
   })
 
-  it('has the numbers and ports of the release document', () => {
-    assert.deepEqual(manager.resources, {
-      limits: { cpu: '500m', memory: '128Mi' },
-      requests: { cpu: '10m', memory: '64Mi' },
-    })
+  it('has the ports of the release document', () => {
     const probe = (path: string, initialDelaySeconds: number, periodSeconds: number) => ({
       httpGet: { path, port: 'health' },
       initialDelaySeconds,
@@ -201,7 +197,6 @@ describe('the two clusterctl providers', () => {
       assert.equal(deployments.length, 1)
       const [container] = deployments[0]!.spec.template.spec.containers
       assert.equal(container.name, 'manager')
-      assert.equal(container.image, `ghcr.io/appthrust/capt:v${VERSION}`)
       const enabled = container.args.filter((arg) => arg.startsWith('--enable-controller='))
       assert.deepEqual(
         enabled,
@@ -254,13 +249,37 @@ describe('the namespaced overlay', () => {
   })
 })
 
-describe('the overlay for Terraform inside the manager', () => {
-  it('takes the image with Terraform and gives it room', () => {
-    const [container] = of(asset('install-local-engine.yaml'), 'Deployment')[0]!.spec.template.spec.containers
-    assert.equal(container.image, `ghcr.io/appthrust/capt-runner:v${VERSION}`)
-    assert.equal(container.resources.limits.memory, '4Gi')
-    assert.equal(container.args.includes('--leader-elect'), true)
-  })
+describe('a manager in a pod', () => {
+  const WITH_TERRAFORM = {
+    image: `ghcr.io/appthrust/capt-runner:v${VERSION}`,
+    resources: { limits: { cpu: '4', memory: '4Gi' }, requests: { cpu: '250m', memory: '1Gi' } },
+    graceSeconds: 300,
+  }
+  const WITHOUT = {
+    image: `ghcr.io/appthrust/capt:v${VERSION}`,
+    resources: { limits: { cpu: '500m', memory: '128Mi' }, requests: { cpu: '10m', memory: '64Mi' } },
+    graceSeconds: 30,
+  }
+  const managers = [...files.keys()]
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => of(component(name), 'Deployment').map((deployment) => [name, deployment] as const))
+
+  it('is in five of the assets', () => assert.equal(managers.length, 5))
+
+  for (const [name, { spec }] of managers) {
+    const { terminationGracePeriodSeconds: graceSeconds, containers } = spec.template.spec
+    const [{ image, resources, args }] = containers
+    const groups = args.filter((arg) => arg.startsWith('--enable-controller='))
+    const applies = groups.length === 0 || groups.includes('--enable-controller=infrastructure')
+
+    it(`${name}: ${applies ? 'has Terraform, and memory and time for its runs' : 'runs no Terraform and is small'}`, () => {
+      assert.deepEqual({ image, resources, graceSeconds }, applies ? WITH_TERRAFORM : WITHOUT)
+      assert.equal(args.includes('--leader-elect'), true)
+    })
+  }
+
+  it('install-local-engine.yaml: is the same as install.yaml', () =>
+    assert.deepEqual(asset('install-local-engine.yaml'), asset('install.yaml')))
 })
 
 describe('the version', () => {
@@ -294,10 +313,9 @@ describe('the version', () => {
 
   it('may come with an image from elsewhere', () => {
     const elsewhere = releaseFiles({ version: VERSION, image: 'registry.example/team/capt' })
-    assert.ok(elsewhere.get('install.yaml')!.includes(`image: registry.example/team/capt:v${VERSION}`))
-    assert.ok(
-      elsewhere.get('install-local-engine.yaml')!.includes(`image: registry.example/team/capt-runner:v${VERSION}`),
-    )
+    assert.ok(elsewhere.get('install.yaml')!.includes(`image: registry.example/team/capt-runner:v${VERSION}`))
+    const controlPlane = elsewhere.get('control-plane-components.yaml')!
+    assert.ok(controlPlane.includes(`image: "\${CAPT_IMAGE:=registry.example/team/capt:v${VERSION}}"`))
   })
 })
 

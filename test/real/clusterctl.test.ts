@@ -81,7 +81,7 @@ for (const version of VERSIONS.capi) {
         managers().map(({ name, container }) => [name, container['image']]),
         [
           ['capt-control-plane-system/capt-controller-manager-control-plane', `ghcr.io/appthrust/capt:v${OLD}`],
-          ['capt-system/capt-controller-manager-infrastructure', `ghcr.io/appthrust/capt:v${OLD}`],
+          ['capt-system/capt-controller-manager-infrastructure', `ghcr.io/appthrust/capt-runner:v${OLD}`],
         ],
       )
       // clusterctl reads its variables in descriptions too; ours must come out as they were written.
@@ -99,7 +99,8 @@ for (const version of VERSIONS.capi) {
       const env = { CAPT_MEMORY_LIMIT: '1Gi', CAPT_CPU_LIMIT: '2' }
       await fine(['upgrade', 'apply', ...providers, '--wait-providers', '--wait-provider-timeout', '600'], env)
       for (const { name, container } of managers()) {
-        assert.equal(container['image'], `ghcr.io/appthrust/capt:v${NEW}`, name)
+        const image = name.endsWith('-infrastructure') ? 'capt-runner' : 'capt'
+        assert.equal(container['image'], `ghcr.io/appthrust/${image}:v${NEW}`, name)
         assert.deepEqual((container['resources'] as JsonObject)['limits'], { cpu: '2', memory: '1Gi' })
       }
       prove('clusterctl', version, `upgrade plan and apply, v${OLD} to v${NEW}`)
