@@ -1,7 +1,8 @@
 // Messages as providers and Terraform really word them; the class decides whether another attempt can help.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { backoffSeconds, type FaultKind, needsPerson, type Stage, toFault } from './faults.ts'
+import { backoffSeconds } from './fault-policy.ts'
+import { type FaultKind, needsPerson, type Stage, toFault } from './faults.ts'
 import { Progress, readMessage } from './messages.ts'
 import { killed, oomKills } from './runner/failure.ts'
 

@@ -1,5 +1,5 @@
 // Says what kind of failure a diagnostic is, and what to do next. The class decides whether another attempt can help:
-// a wrong input needs a person, a busy cloud needs patience. Patterns are tested on recorded messages.
+// a wrong input needs a person, a busy cloud needs time. Patterns are tested on recorded messages.
 import type { Diagnostic } from './messages.ts'
 
 export type FaultKind =
@@ -164,23 +164,4 @@ function sentence({ summary, detail, at, address }: Diagnostic): string {
 const MAX_MESSAGE = 1024
 function bounded(text: string): string {
   return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE - 1)}…`
-}
-
-const BASE_SECONDS: Readonly<Partial<Record<FaultKind, readonly [first: number, most: number]>>> = {
-  throttling: [30, 600],
-  capacity: [60, 900],
-  dependency: [15, 300],
-  network: [10, 300],
-  internal: [10, 300],
-  memory: [30, 600],
-  lost: [1, 60],
-  locked: [10, 60],
-  credentials: [60, 600],
-  deadline: [60, 600],
-}
-
-/** How long to wait before attempt number `attempt` + 1. */
-export function backoffSeconds(kind: FaultKind, attempt: number): number {
-  const [first, most] = BASE_SECONDS[kind] ?? [30, 600]
-  return Math.min(most, first * 2 ** Math.max(0, attempt - 1))
 }

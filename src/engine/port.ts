@@ -1,7 +1,8 @@
 // What controllers may ask of an engine, whichever runs Terraform: start, observe, cancel, forget. A run is a record, not a
 // process: `observe` tells the truth after any restart, and the end of a run wakes its object.
 import type { Key } from '#api'
-import { backoffSeconds as backoffOf, needsPerson as isForPeople } from './faults.ts'
+import { backoffSeconds as backoffOf, FAULT_POLICIES, type FaultPolicy } from './fault-policy.ts'
+import { type FaultKind, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
 import type { RunRecord, Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
@@ -73,4 +74,5 @@ export const readSource = sourceOf
 export const readingOnce = onceOf
 export const credentialsFingerprint = fingerprintOf
 export const backoffSeconds = backoffOf
+export const faultPolicy = (kind: FaultKind): FaultPolicy => FAULT_POLICIES[kind]
 export const needsPerson = isForPeople

@@ -35,6 +35,7 @@ export function anApply(
       waitForWorkspaces: [],
       retainWorkspaceOnDelete: false,
       timeout: '1h',
+      deletionTimeout: '2h',
       retry: { limit: 5 },
       suspend: false,
       ...spec,

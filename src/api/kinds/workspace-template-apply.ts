@@ -147,10 +147,18 @@ export const WorkspaceTemplateApply = defineKind({
         pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
         maxLength: 32,
       }),
+      deletionTimeout: s.string({
+        about:
+          'How long attempts to destroy may begin after the first one: 30m, 2h. A run in progress may finish. Then, or when retry.limit is reached, the deletion is Stalled and its condition names every way out. capt retry starts the time again.',
+        default: '2h',
+        pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
+        maxLength: 32,
+      }),
       retry: s.object(
         {
           limit: s.integer({
-            about: 'Attempts after the first one, as long as another attempt can help.',
+            about:
+              'Attempts after the first one, as long as another attempt can help; for each destroy as well as for each apply.',
             minimum: 0,
             maximum: 100,
             default: 5,

@@ -15,6 +15,7 @@ import {
 import type { Objects, Projected } from '#kube'
 import { hashOf, isPlainObject, type Json, jsonEqual } from '#lib'
 import { controllerOf, isOwnedBy, ownerReference } from '#runtime'
+import { waysOut } from '../workspace-apply/decide-fault.ts'
 
 export type Identity = NonNullable<CAPTCluster['spec']['identity']>
 
@@ -116,13 +117,18 @@ function stateOf(apply: WorkspaceTemplateApply): ApplyState {
     return {
       is: 'failed',
       message: error ? textOf(error) : stalled.message,
-      hint: error?.hint ?? `capt retry ${apply.metadata.name}`,
+      hint: hintOf(apply, error?.hint ?? `capt retry ${apply.metadata.name}`),
       timedOut: error?.kind === 'deadline',
     }
   const { name, creationTimestamp } = apply.metadata
   const message = `${name}: ${ready?.message ? ready.message : 'waiting for its first report'}`
   if (apply.status?.conditions || creationTimestamp === undefined) return { is: 'progressing', message }
   return { is: 'progressing', message, silentSince: creationTimestamp }
+}
+
+/** A deletion that stopped needs more than the remedy of its last failure: the owner names every way out as well. */
+function hintOf(apply: WorkspaceTemplateApply, hint: string): string {
+  return apply.metadata.deletionTimestamp === undefined ? hint : waysOut(apply, hint)
 }
 
 /** A condition that speaks of the spec as it is now; an older one says nothing about what we asked for. */

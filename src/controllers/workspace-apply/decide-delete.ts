@@ -1,13 +1,12 @@
-// Deletion always ends: what was never made needs no destroy, what cannot be destroyed says what to do and is tried again,
-// and what is to be kept is let go.
+// Deletion is bounded: what was never made needs no destroy, what cannot be destroyed is tried again within limits and then
+// names every way out, and what is to be kept is released.
 import { APPLY_FINALIZER, isDeletedForMove } from '#api'
 import type { RunRecord } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
 import { type Action, unreachable } from './actions.ts'
+import { decideFault, isWorthResuming, waysOut } from './decide-fault.ts'
 import type { Observed } from './observe.ts'
-
-const CREDENTIALS_SECONDS = 30
 
 export function decideDelete(seen: Observed): Decision<Action> {
   const { apply, view, dependents } = seen
@@ -22,13 +21,20 @@ export function decideDelete(seen: Observed): Decision<Action> {
     return activity === 'lost' ? act({ do: 'abandon-run' }) : gone(true)
   }
   if (isNothingLeft(record) && activity === 'idle') return gone(false)
-  if (dependents.length > 0) return waiting('DependentsExist', `Waiting until ${dependents.join(', ')} is gone`)
+  if (dependents.length > 0) return waitForDependents(seen)
   if (apply.spec.suspend) {
     return activity === 'lost'
       ? act({ do: 'abandon-run' })
       : waiting('Suspended', 'spec.suspend is set: nothing is destroyed')
   }
   return decideDestroy(seen)
+}
+
+function waitForDependents({ apply, dependents, deletionLeftSeconds = 0 }: Observed): Decision<Action> {
+  const message = `Waiting until ${dependents.join(', ')} is gone`
+  if (deletionLeftSeconds > 0) return waiting('DependentsExist', message, deletionLeftSeconds)
+  const cause = `delete ${dependents.join(', ')}, or take this one out of their spec.waitForWorkspaces`
+  return stalled('DeletionOverdue', message, waysOut(apply, cause))
 }
 
 const gone = (keepState: boolean): Decision<Action> =>
@@ -51,37 +57,13 @@ function isNothingLeft(record: RunRecord | undefined): boolean {
 }
 
 function decideDestroy(seen: Observed): Decision<Action> {
-  const { apply, view, rendering, dueInSeconds } = seen
+  const { view, rendering } = seen
   const run = view.record?.run
   const hash = view.record?.bundle?.hash ?? run?.hash ?? ''
   const workspace = rendering?.ok ? rendering.workspace : undefined
   const start = act<Action>({ do: 'start-run', verb: 'destroy', hash, ...(workspace ? { workspace } : {}) })
   const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
-  const fault = run?.verb === 'destroy' && view.activity === 'idle' ? run.fault : undefined
-  if (!fault || isAsked) return start
-  if (fault.kind === 'paused' || (fault.kind === 'credentials' && seen.credentialsChanged)) return start
-  if (dueInSeconds <= 0 && fault.kind !== 'cancelled') return start
-
-  const said = fault.address === undefined ? fault.message : `${fault.address}: ${fault.message}`
-  const name = apply.metadata.name
-  switch (fault.kind) {
-    case 'cancelled':
-      return stalled('Cancelled', 'The destroy was cancelled', `capt retry ${name} starts another one`)
-    case 'credentials':
-      return stalled('CredentialsRejected', said, fault.hint, Math.min(dueInSeconds, CREDENTIALS_SECONDS))
-    case 'user':
-    case 'deadline':
-      return stalled(
-        'DestroyFailed',
-        said,
-        `${fault.hint}; to leave it there: set spec.retainWorkspaceOnDelete`,
-        dueInSeconds,
-      )
-    default:
-      return waiting(
-        'RetryScheduled',
-        `Attempt ${run?.attempt} to destroy failed and is tried again: ${said}`,
-        dueInSeconds,
-      )
-  }
+  if (run?.verb !== 'destroy' || isAsked) return start
+  if (view.activity === 'lost') return isWorthResuming(run) ? start : act({ do: 'abandon-run' })
+  return run.fault ? decideFault(seen, run.fault, start) : start
 }

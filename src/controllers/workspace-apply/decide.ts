@@ -5,11 +5,9 @@ import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
 import { type Action, unreachable } from './actions.ts'
 import { decideDelete } from './decide-delete.ts'
-import { decideRetry } from './decide-retry.ts'
+import { decideFault, isWorthResuming } from './decide-fault.ts'
 import { isApplied, type Observed } from './observe.ts'
 
-/** A run whose runner died this often in a row is not taken up again; it counts as a failed attempt. */
-const MAX_RESUMED = 3
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
 
@@ -20,13 +18,10 @@ export function decide(seen: Observed): Decision<Action> {
   if (seen.paused !== undefined) return decidePaused(apply, isRunning)
   if (!apply.metadata.finalizers?.includes(APPLY_FINALIZER)) return act({ do: 'add-finalizer' })
   if (isRunning) return decideRunning(seen)
-  if (view.activity === 'lost' && !isWorthResuming(seen)) return act({ do: 'abandon-run' })
+  if (view.activity === 'lost' && (apply.spec.suspend || !isWorthResuming(view.record?.run)))
+    return act({ do: 'abandon-run' })
   if (view.activity === 'unreachable') return unreachable(seen)
   return settle(seen, lookAgain(seen, decideInputs(seen)))
-}
-
-function isWorthResuming({ apply, view }: Observed): boolean {
-  return !apply.spec.suspend && (view.record?.run?.resumed ?? 0) < MAX_RESUMED
 }
 
 function decideRunning({ apply, view }: Observed): Decision<Action> {
@@ -79,7 +74,7 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
   if (apply.spec.suspend) return waiting('Suspended', 'spec.suspend is set: no run is started')
   const start = act<Action>({ do: 'start-run', verb: 'apply', hash: workspace.hash, workspace })
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked
-  if (isRetry && run.fault) return decideRetry(seen, run.fault, start)
+  if (isRetry && run.fault) return decideFault(seen, run.fault, start)
   if (!isRetry && !isAsked && turn.is === 'stopped') {
     return waiting(
       'RolloutStopped',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyObject, clusterKind, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
-import { createSimulatedEngine } from '#engine'
+import { createSimulatedEngine, type Run, type RunRecord } from '#engine'
 import { silentLog } from '#lib'
 import { type AnyController, createTurn } from '#runtime'
 import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
@@ -190,5 +190,60 @@ describe('an apply of a Cluster', () => {
     await objects.create(SecretKind, secret('other', 's'))
     await objects.create(SecretKind, secret('default', 'own'))
     assert.deepEqual((await observe('demo')).missingSecrets, ['other/s'])
+  })
+})
+
+describe('credentials that come from no Secret', () => {
+  const REJECTED = {
+    kind: 'credentials',
+    code: 'CAPT_TF_ACCESS_DENIED',
+    message: 'AccessDenied',
+    hint: 'allow it',
+  } as const
+  const aRun = (verb: 'apply' | 'destroy', over: Partial<Run>): RunRecord => ({
+    version: 1,
+    workspaceId: 'id',
+    suspects: [],
+    kept: [],
+    backups: [],
+    history: [],
+    run: {
+      id: 'run-1',
+      verb,
+      hash: 'h',
+      attempt: 1,
+      phase: 'Failed',
+      startedAt: '2025-12-31T23:59:00Z',
+      finishedAt: '2026-01-01T00:00:00Z',
+      holder: { pid: 1, start: '1', host: 'here', machine: '', boot: '', space: '' },
+      resumed: 0,
+      folder: '',
+      timeoutSeconds: 60,
+      fault: REJECTED,
+      ...over,
+    },
+  })
+  const look = async (record: RunRecord, spec: Parameters<typeof anApply>[0] = {}) => {
+    const { world, find, engine } = open([
+      [WorkspaceTemplateApply, anApply(spec, { name: 'a' })],
+      [WorkspaceTemplate, aTemplate()],
+    ])
+    const view = { record, activity: 'idle', cancelling: false } as const
+    return observeApply(world, find('a'), { engine: { ...engine, observe: async () => view }, clusterKind: Cluster })
+  }
+
+  for (const verb of ['apply', 'destroy'] as const)
+    it(`count as unchanged after a failed ${verb}, so that its backoff holds`, async () => {
+      const seen = await look(aRun(verb, {}))
+      assert.deepEqual([seen.credentialsChanged, seen.dueInSeconds], [false, 30])
+      assert.equal((await look(aRun(verb, { attempt: 3 }))).dueInSeconds, 120)
+    })
+
+  it('are replaced when a destroy gets a Secret of its own; from then on that Secret is compared', async () => {
+    const spec = { credentialsRef: { name: 'aws' } }
+    assert.equal((await look(aRun('destroy', { attempt: 5 }), spec)).credentialsChanged, true)
+    assert.equal((await look(aRun('destroy', { attempt: 5 }), spec)).dueInSeconds, 30, 'the backoff begins again')
+    const used = { credentialRefs: ['default/aws'], credentials: 'another version' }
+    assert.equal((await look(aRun('destroy', used), spec)).credentialsChanged, true)
   })
 })

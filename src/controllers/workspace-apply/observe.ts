@@ -25,9 +25,9 @@ import {
   workspaceSources,
 } from '#engine'
 import type { Projected } from '#kube'
-import { isCaptError } from '#lib'
+import { isCaptError, parseDuration } from '#lib'
 import type { World } from '#runtime'
-import { cycleOf, dependentsOf, unreadyOf } from './dependencies.ts'
+import { cycleOf, dependentsOf, refText, unreadyOf } from './dependencies.ts'
 import { type Reader, type RecentSources, recentSources } from './recent-sources.ts'
 import { type Turn, turnOf } from './rollout.ts'
 
@@ -51,6 +51,8 @@ export interface Observed {
   readonly turn: Turn
   /** Seconds until another attempt is due; zero or less means now. */
   readonly dueInSeconds: number
+  /** Seconds in which another attempt to destroy may begin; undefined unless the apply is being deleted. */
+  readonly deletionLeftSeconds: number | undefined
   /** The credentials are not those the last run failed with. */
   readonly credentialsChanged: boolean
   /** Value of the retry annotation that no run has answered yet. */
@@ -92,6 +94,7 @@ export async function observeApply(
     template && isQuiet
       ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, apply)
       : { rendering: undefined, forbidden: undefined }
+  const credentialsChanged = isQuiet && (await areCredentialsChanged(objects, view.record, apply))
   const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
   return {
     apply,
@@ -110,8 +113,9 @@ export async function observeApply(
     cycle: cycleOf(cache, apply),
     dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
     turn: template ? turnOf(cache, apply, template) : { is: 'now' },
-    dueInSeconds: dueIn(view.record, clock.now(), backoff),
-    credentialsChanged: isQuiet && (await areCredentialsChanged(objects, view.record, apply)),
+    dueInSeconds: dueIn(view.record, credentialsChanged, clock.now(), backoff),
+    deletionLeftSeconds: deletionLeft(apply, view.record, clock.now()),
+    credentialsChanged,
     retryToken: apply.metadata.annotations?.[RETRY_ANNOTATION],
   }
 }
@@ -173,18 +177,32 @@ async function missingSecretsOf(objects: World['objects'], apply: WorkspaceTempl
   return missing.sort()
 }
 
-function dueIn(
+/** Changed credentials begin the backoff again: their first wait holds, however many attempts have failed. */
+export function dueIn(
   record: RunRecord | undefined,
+  credentialsChanged: boolean,
   nowMs: number,
   backoff: (kind: FaultKind, attempt: number) => number,
 ): number {
   const run = record?.run
   if (!run?.fault || run.finishedAt === undefined) return 0
-  const dueMs = Date.parse(run.finishedAt) + backoff(run.fault.kind, run.attempt) * 1000
+  const dueMs = Date.parse(run.finishedAt) + backoff(run.fault.kind, credentialsChanged ? 1 : run.attempt) * 1000
   return Math.ceil((dueMs - nowMs) / 1000)
 }
 
-/** Asked only after a failure that credentials can mend. */
+/** Counted from the first attempt to destroy, and again after `capt retry`; before that from the deletion itself. */
+export function deletionLeft(
+  { metadata, spec }: WorkspaceTemplateApply,
+  record: RunRecord | undefined,
+  nowMs: number,
+): number | undefined {
+  if (metadata.deletionTimestamp === undefined) return undefined
+  const run = record?.run
+  const since = run?.verb === 'destroy' ? (run.seriesStartedAt ?? run.startedAt) : metadata.deletionTimestamp
+  return Math.ceil((Date.parse(since) + parseDuration(spec.deletionTimeout) - nowMs) / 1000)
+}
+
+/** Asked only after a failure that credentials can mend. Without a Secret to compare they count as unchanged. */
 async function areCredentialsChanged(
   objects: World['objects'],
   record: RunRecord | undefined,
@@ -192,14 +210,14 @@ async function areCredentialsChanged(
 ): Promise<boolean> {
   const run = record?.run
   if (run?.fault?.kind !== 'credentials') return false
-  const refs = (run.credentialRefs ?? []).map((text) => {
+  const used = run.credentialRefs ?? []
+  const own = apply.spec.credentialsRef
+  // A new reference changes the inputs of an apply; a destroy works from frozen inputs, and takes the reference anew.
+  if (run.verb === 'destroy' && own && !used.includes(refText(own, apply.metadata.namespace))) return true
+  if (used.length === 0 || run.credentials === undefined) return false
+  const refs = used.map((text) => {
     const [namespace = '', name = ''] = text.split('/')
     return { namespace, name }
   })
-  const own = apply.spec.credentialsRef
-  const isNew =
-    own &&
-    !refs.some(({ namespace, name }) => name === own.name && namespace === (own.namespace ?? apply.metadata.namespace))
-  if (isNew) return true
   return (await credentialsFingerprint(objects, refs)) !== run.credentials
 }

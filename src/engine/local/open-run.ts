@@ -28,6 +28,7 @@ export function openRun(before: RunRecord, request: StartRequest, folder: string
     attempt: isSame ? run.attempt + 1 : 1,
     phase: 'Queued',
     startedAt: now,
+    ...(isSame ? { seriesStartedAt: run.seriesStartedAt ?? run.startedAt } : {}),
     resumed: 0,
     ...(retryToken === undefined ? {} : { retryToken }),
   }

@@ -20,6 +20,8 @@ export interface Run {
   readonly attempt: number
   readonly phase: RunPhase
   readonly startedAt: string
+  /** When the first attempt of this series (same verb, inputs and request) began, unless this is the first. */
+  readonly seriesStartedAt?: string
   readonly finishedAt?: string
   /** The manager that wrote the record, until a runner has claimed it. */
   readonly holder: ProcessIdentity

@@ -152,6 +152,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         attempt: isSame && last ? last.attempt + 1 : 1,
         phase: 'Starting',
         startedAt: now(),
+        ...(isSame && last ? { seriesStartedAt: last.seriesStartedAt ?? last.startedAt } : {}),
         holder: ownIdentity(),
         resumed: 0,
         folder: '',

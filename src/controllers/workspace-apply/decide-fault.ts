@@ -1,0 +1,83 @@
+// After a failed run: whether another attempt follows, and when. The policy of each class is data of the engine; this is
+// the one place that reads it, for apply and destroy alike.
+import type { WorkspaceTemplateApply } from '#api'
+import { faultPolicy, type Run, type RunFault } from '#engine'
+import { type Decision, stalled, waiting } from '#runtime'
+import type { Action } from './actions.ts'
+import type { Observed } from './observe.ts'
+
+/** Credentials are read this often: their Secrets are not watched. */
+const CREDENTIALS_SECONDS = 30
+/** A run whose runner died this often in a row is not resumed; it counts as a failed attempt. */
+const MAX_RESUMED = 3
+
+export const isWorthResuming = (run: Run | undefined): boolean => (run?.resumed ?? 0) < MAX_RESUMED
+
+/** `start` begins the next attempt. The last run failed with `fault`, and nobody asked for another one. */
+export function decideFault(seen: Observed, fault: RunFault, start: Decision<Action>): Decision<Action> {
+  const { apply, dueInSeconds, credentialsChanged } = seen
+  const { name } = apply.metadata
+  const run = seen.view.record?.run
+  const verb = run?.verb ?? 'apply'
+  const attempt = run?.attempt ?? 1
+  const answer = faultPolicy(fault.kind)[verb]
+  // The run changed nothing, and nothing is paused any more.
+  if (fault.kind === 'paused') return start
+  if (fault.kind === 'cancelled')
+    return stalled(
+      answer.lastReason,
+      `The ${verb === 'destroy' ? 'destroy' : 'run'} was cancelled`,
+      `capt retry ${name} starts another one${verb === 'destroy' ? `; ${KEEP}` : ''}`,
+    )
+  const isExhausted = !credentialsChanged && (!answer.retries || attempt > apply.spec.retry.limit)
+  const isOverdue = !isExhausted && isPastDeadline(seen)
+  if (isExhausted || isOverdue) {
+    const said = answer.retries ? `Attempt ${attempt}${verb === 'destroy' ? ' to destroy' : ''} failed: ` : ''
+    const hint = verb === 'destroy' ? waysOut(apply, fault.hint) : afterLast(fault, answer.retries, name)
+    const reason = isOverdue ? 'DeletionOverdue' : answer.lastReason
+    return stalled(reason, `${said}${textOf(fault)}`, hint, credentialsCheck(seen))
+  }
+  if (dueInSeconds <= 0) return start
+  const nextSeconds = Math.min(dueInSeconds, credentialsCheck(seen) ?? dueInSeconds)
+  if (answer.stalls)
+    return stalled(
+      answer.reason,
+      textOf(fault),
+      verb === 'destroy' ? `${fault.hint}; ${KEEP}` : fault.hint,
+      nextSeconds,
+    )
+  const what = verb === 'destroy' ? `Attempt ${attempt} to destroy` : `Attempt ${attempt}`
+  const hint = fault.kind === 'locked' ? `. ${fault.hint}` : ''
+  return waiting(answer.reason, `${what} failed and is tried again: ${textOf(fault)}${hint}`, nextSeconds)
+}
+
+export const textOf = ({ address, message }: RunFault): string =>
+  address === undefined ? message : `${address}: ${message}`
+
+function afterLast({ hint }: RunFault, retried: boolean, name: string): string {
+  return retried ? `${hint}; capt retry ${name} starts again` : hint
+}
+
+/** No further attempt may begin: the time for deletion is over, or is over before the next attempt is due. */
+function isPastDeadline({ deletionLeftSeconds, dueInSeconds }: Observed): boolean {
+  return deletionLeftSeconds !== undefined && deletionLeftSeconds <= Math.max(0, dueInSeconds)
+}
+
+/** Only a Secret can be compared; of credentials from the environment nobody can tell that they changed. */
+function credentialsCheck({ apply, view }: Observed): number | undefined {
+  const run = view.record?.run
+  const hasSecret = (run?.credentialRefs ?? []).length > 0 || apply.spec.credentialsRef !== undefined
+  return run?.fault?.kind === 'credentials' && hasSecret ? CREDENTIALS_SECONDS : undefined
+}
+
+const KEEP = 'to leave the infrastructure in place: set spec.retainWorkspaceOnDelete: true'
+
+/** Everything that ends a deletion that stopped. */
+export function waysOut({ metadata }: WorkspaceTemplateApply, cause: string): string {
+  const { name, namespace = 'default' } = metadata
+  return [
+    `Ways out: remove the cause (${cause}), then capt retry ${name} -n ${namespace}`,
+    'raise spec.retry.limit or spec.deletionTimeout for more attempts',
+    `leave the infrastructure in place and keep its state: kubectl patch wtapply ${name} -n ${namespace} --type merge -p '{"spec":{"retainWorkspaceOnDelete":true}}'`,
+  ].join('; or ')
+}
