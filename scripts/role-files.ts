@@ -1,7 +1,7 @@
 // The RBAC manifests that are made from the table of grants and from the kinds, by their path in the repository.
 import { Document, isMap, isScalar, isSeq, visit } from 'yaml'
 import { ALL_KINDS, type Kind, providerOf } from '#api'
-import { type Grant, grantsOf, PARTS, type Part, VERBS } from './roles.ts'
+import { CODE_KINDS, type Grant, grantsOf, PARTS, type Part, VERBS } from './roles.ts'
 
 const NAMESPACE = 'capt-system'
 const LABELS = { 'app.kubernetes.io/name': 'capt' }
@@ -58,7 +58,10 @@ function binding(kind: 'Role' | 'ClusterRole', metadata: { readonly name: string
   }
 }
 
-/** Viewer and editor of a kind, added to the roles view, edit and admin that every cluster has. */
+/**
+ * Viewer and editor of a kind, added to the roles view, edit and admin that every cluster has. The editor of a kind that
+ * carries code is bound by hand: nobody gets it with edit or admin.
+ */
 function peopleRoles(kind: Kind): readonly Text[] {
   const { group, plural, singular } = kind
   const make = (word: string, roles: readonly string[], verbs: readonly string[]): Text => ({
@@ -79,7 +82,10 @@ function peopleRoles(kind: Kind): readonly Text[] {
       ],
     },
   })
-  return [make('viewer', ['view'], ['get', 'list', 'watch']), make('editor', ['edit', 'admin'], VERBS)]
+  return [
+    make('viewer', ['view'], ['get', 'list', 'watch']),
+    make('editor', Object.hasOwn(CODE_KINDS, kind.kind) ? [] : ['edit', 'admin'], VERBS),
+  ]
 }
 
 function toText(texts: readonly Text[]): string {

@@ -90,6 +90,11 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
   ],
 }
 
+/** Kinds whose editors run code with the identity of a run, with the reason. Roles of namespaces do not include them. */
+export const CODE_KINDS: Readonly<Record<string, string>> = {
+  WorkspaceTemplate: 'Terraform runs its module, provisioners included, with the identity of the run',
+}
+
 /** Everything that these parts need, each resource once. */
 export function grantsOf(parts: readonly Part[]): readonly Grant[] {
   const merged = new Map<string, Grant>()

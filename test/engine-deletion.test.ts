@@ -80,12 +80,12 @@ ${more}`
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: key('cloud'),
-        data: { TOKEN: Buffer.from(text).toString('base64') },
+        data: { HCLOUD_TOKEN: Buffer.from(text).toString('base64') },
       })
       await world.create(SecretKind, token('right-one'))
       const text = module('wrong-keys').replace(
         '"echo gone',
-        '"[ \\"$TOKEN\\" = right-one ] || { echo ExpiredToken: renew it >&2; exit 1; }; echo gone',
+        '"[ \\"$HCLOUD_TOKEN\\" = right-one ] || { echo ExpiredToken: renew it >&2; exit 1; }; echo gone',
       )
       await make('wrong-keys', text, {}, { credentialsRef: { name: 'cloud' } })
       await world.until('wrong-keys', isReady)

@@ -134,10 +134,33 @@ describe('install.yaml', () => {
         const role = of(install, 'ClusterRole').find(
           ({ metadata }) => metadata.name === `${kind.singular}-${word}-role`,
         )
-        assert.equal(role?.metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`], 'true', kind.kind)
+        const isBoundByHand = word === 'editor' && kind.kind === 'WorkspaceTemplate'
+        assert.equal(
+          role?.metadata.labels?.[`rbac.authorization.k8s.io/aggregate-to-${to}`],
+          isBoundByHand ? undefined : 'true',
+          kind.kind,
+        )
         assert.deepEqual(role?.rules[0]?.resources, [kind.plural])
       }
     }
+  })
+
+  it('gives the right to write templates, which is the right to run code, with no role of a namespace', () => {
+    const writers = of(install, 'ClusterRole').filter(({ rules }) =>
+      rules.some(
+        ({ resources = [], verbs }) =>
+          resources.includes('workspacetemplates') && verbs.some((verb) => verb === 'create'),
+      ),
+    )
+    assert.deepEqual(
+      writers.map(({ metadata }) => metadata.name),
+      ['workspacetemplate-editor-role'],
+    )
+    const labels = Object.keys(writers[0]?.metadata.labels ?? {})
+    assert.deepEqual(
+      labels.filter((label) => label.includes('aggregate')),
+      [],
+    )
   })
 
   it('grants no wildcard, no list of Secrets, and nothing but what the table explains', () => {

@@ -42,11 +42,11 @@ const LEFT_OUT = [
   /(^|\/)crash\.log$/,
 ]
 
-export function packBundle(folder: string, workspace: Workspace, tool: string, leftOut: ReadonlySet<string>): Buffer {
+export function packBundle(folder: string, workspace: Workspace, tool: string): Buffer {
   const files: FrozenFile[] = []
   let raw = 0
   for (const path of filesBelow(folder)) {
-    if (leftOut.has(path) || LEFT_OUT.some((pattern) => pattern.test(path))) continue
+    if (LEFT_OUT.some((pattern) => pattern.test(path))) continue
     const { size, mode } = statSync(join(folder, path))
     raw += size
     // Compressed text rarely shrinks more than tenfold: beyond this there is no need to read and try.

@@ -89,7 +89,6 @@ describe('frozen inputs', () => {
       '.terraform/modules/m/main.tf': 'm',
       '.terraform/providers/x/y': 'big',
       'terraform.tfstate': 'secret',
-      'aws-creds.ini': 'secret',
       '.git/HEAD': 'x',
     }
     for (const [path, text] of Object.entries(files)) {
@@ -97,7 +96,7 @@ describe('frozen inputs', () => {
       writeFileSync(join(work, path), text)
     }
     const { objects } = memoryCluster()
-    const packed = packBundle(work, workspace, 'terraform 1.11.4', new Set(['aws-creds.ini']))
+    const packed = packBundle(work, workspace, 'terraform 1.11.4')
     const ref = bundleRef(packed, 'h', 'terraform 1.11.4')
     await saveBundle(objects, owner, packed, ref)
     const bundle = await loadBundle(objects, owner, ref)
@@ -114,7 +113,7 @@ describe('frozen inputs', () => {
   it('have a limit that is told', () => {
     const work = folder('large')
     writeFileSync(join(work, 'blob.bin'), Buffer.alloc(MAX_BUNDLE_BYTES * 17))
-    assert.throws(() => packBundle(work, workspace, '', new Set()), { code: 'CAPT_BUNDLE_TOO_LARGE' })
+    assert.throws(() => packBundle(work, workspace, ''), { code: 'CAPT_BUNDLE_TOO_LARGE' })
   })
 })
 
@@ -134,8 +133,6 @@ describe('secrets', () => {
     const data = {
       AWS_ACCESS_KEY_ID: encode('AK'),
       credentials: encode('[default]'),
-      configuration: encode('provider "x" {}'),
-      'creds.ini': encode('i'),
     }
     await objects.create<Secret>(SecretKind, {
       apiVersion: 'v1',
@@ -149,7 +146,7 @@ describe('secrets', () => {
     assert.equal(found.env['AWS_ACCESS_KEY_ID'], 'AK')
     assert.equal(readFileSync(found.env['AWS_SHARED_CREDENTIALS_FILE']!, 'utf8'), '[default]')
     assert.equal(lstatSync(found.env['AWS_SHARED_CREDENTIALS_FILE']!).mode & 0o777, 0o600)
-    assert.deepEqual(Object.keys(found.files).sort(), ['capt_provider.tf', 'creds.ini'])
+    assert.equal(found.env['AWS_CONFIG_FILE'], '/dev/null', 'no profile of the manager is found')
     const held = () => peek<Secret>(SecretKind, { namespace: 'default', name: 'aws' })!.metadata
     assert.equal(held().finalizers?.length, 1)
     assert.equal(held().labels, undefined, 'nobody moves what belongs to no Cluster')

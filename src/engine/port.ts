@@ -6,6 +6,7 @@ import { type FaultKind, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
 import type { RunRecord, Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
+import { refusalsOf } from './runner/credential-keys.ts'
 import {
   credentialsFingerprint as fingerprintOf,
   readingOnce as onceOf,
@@ -73,6 +74,7 @@ export const workspaceNameOf = nameOf
 export const readSource = sourceOf
 export const readingOnce = onceOf
 export const credentialsFingerprint = fingerprintOf
+export const credentialRefusals = refusalsOf
 export const backoffSeconds = backoffOf
 export const faultPolicy = (kind: FaultKind): FaultPolicy => FAULT_POLICIES[kind]
 export const needsPerson = isForPeople

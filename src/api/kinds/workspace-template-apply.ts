@@ -135,7 +135,7 @@ export const WorkspaceTemplateApply = defineKind({
         maxItems: 64,
       }),
       credentialsRef: objectRef(
-        'Secret with the credentials of the run: keys in capitals are environment variables, credentials and config are AWS files. Read at the start of each run, never kept with it. One of another namespace must allow it by the annotation capt.appthrust.com/allow-namespaces.',
+        'Secret with the credentials of the run: environment variables of known providers (AWS_ACCESS_KEY_ID, …), and the AWS files credentials, config and web-identity-token. Any other key is refused. Read at the start of each run, never kept with it. One of another namespace must allow it by the annotation capt.appthrust.com/allow-namespaces.',
       ),
       retainWorkspaceOnDelete: s.boolean({
         about: 'Keep the infrastructure when this object is deleted. Its state is kept too, in the Secrets tfstate-….',

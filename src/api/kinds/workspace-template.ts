@@ -161,7 +161,7 @@ const workspaceSpec = s.object(
       {
         required: ['name'],
         about:
-          "Secret in the apply's namespace with provider settings and credentials: the key configuration is Terraform text, keys in capitals are environment variables, credentials is an AWS credentials file, other keys with a dot are files beside the configuration.",
+          "Secret in the apply's namespace with credentials, as spec.credentialsRef of an apply. Settings of providers belong to the module: Terraform code in a Secret is refused.",
       },
     ),
     writeConnectionSecretToRef: connectionSecretRef,

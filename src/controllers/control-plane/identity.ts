@@ -2,6 +2,7 @@
 // is picked up, and one of another namespace is used only where its owner allows it.
 import { ALLOW_NAMESPACES_ANNOTATION, allowsNamespace, type Secret, SecretKind } from '#api'
 import type { AwsIdentity } from '#aws'
+import { credentialRefusals } from '#engine'
 import type { Objects } from '#kube'
 import { CaptError } from '#lib'
 import type { Identity } from '../cluster/apply.ts'
@@ -28,6 +29,13 @@ export async function resolveIdentity(
     throw new CaptError('CAPT_IDENTITY_FORBIDDEN', `Secret ${at}/${secretRef.name} may not be used from ${namespace}`, {
       hint: `add ${namespace} to its annotation ${ALLOW_NAMESPACES_ANNOTATION}`,
     })
+  const refused = credentialRefusals(secret.data)
+  if (refused.length > 0)
+    throw new CaptError(
+      'CAPT_IDENTITY_INVALID',
+      `Secret ${at}/${secretRef.name} has keys that credentials may not have: ${refused.join('; ')}`,
+      { hint: 'remove them from the Secret; docs/security.md lists what it may contain' },
+    )
   return { keys: keysOf(secret, `${at}/${secretRef.name}`), ...role }
 }
 

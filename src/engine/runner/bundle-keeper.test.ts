@@ -48,7 +48,7 @@ function aRun(more: Partial<RunRecord> = {}, objects: Objects = memoryCluster().
 
 async function anOldBundle(objects: Objects, text: string): Promise<BundleRef> {
   writeFileSync(join(root, 'main.tf'), text)
-  const packed = packBundle(root, workspace, 'terraform 1.11.4', new Set())
+  const packed = packBundle(root, workspace, 'terraform 1.11.4')
   const ref = bundleRef(packed, `hash of ${text}`, 'terraform 1.11.4')
   await saveBundle(objects, owner, packed, ref)
   writeFileSync(join(root, 'main.tf'), 'now')

@@ -21,12 +21,12 @@ export class BundleKeeper {
   /** The bundle of these inputs. A destroy keeps the one it has. */
   async store(): Promise<BundleRef | undefined> {
     const { world, request, folder, keeper } = this.#session
-    const { workspace, private: leftOut } = this.#layout
+    const { workspace } = this.#layout
     const { verb, owner, tool } = request
     const current = keeper.record.bundle
     if (verb === 'destroy' || current?.hash === workspace.hash) return current
     const name = `${tool.name} ${tool.version}`
-    const packed = packBundle(folder.work, workspace, name, leftOut)
+    const packed = packBundle(folder.work, workspace, name)
     const ref = bundleRef(packed, workspace.hash, name)
     if (ref.id !== current?.id) await keeper.update((record) => announced(record, ref))
     await saveBundle(world.objects, owner, packed, ref)

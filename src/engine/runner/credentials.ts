@@ -1,5 +1,5 @@
-// Credentials and provider settings of a run: read from Secrets when it starts, handed to Terraform by environment and by
-// files that are gone when it ends. They are never frozen, logged or put into argv.
+// Credentials of a run: read from Secrets when it starts, handed to Terraform by environment and by files outside the root
+// module that are gone when it ends. They are never frozen, logged or put into argv.
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
@@ -17,26 +17,17 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, hashOf } from '#lib'
 import { KEEP_FINALIZER } from '../names.ts'
 import type { ObjectKey, SourceRef, Workspace } from '../workspace.ts'
+import { CREDENTIAL_FILES, refusalsOf } from './credential-keys.ts'
 import type { Folder } from './folder.ts'
 
 export interface Credentials {
   readonly env: Readonly<Record<string, string>>
-  /** Files for the root module folder: provider settings and what they refer to. */
-  readonly files: Readonly<Record<string, string>>
   /** Every value that must not be shown. */
   readonly secrets: readonly string[]
   /** Changes when one of the Secrets does. */
   readonly fingerprint: string
   /** Secrets that now carry our finalizer. */
   readonly kept: readonly ObjectKey[]
-}
-
-/** Provider settings as Terraform text; the older project's name for them. */
-export const PROVIDER_FILE = 'capt_provider.tf'
-const ENVIRONMENT_NAME = /^[A-Z_][A-Z0-9_]*$/
-const AWS_FILES: Readonly<Record<string, string>> = {
-  credentials: 'AWS_SHARED_CREDENTIALS_FILE',
-  config: 'AWS_CONFIG_FILE',
 }
 
 type Needs = Pick<Workspace, 'credentials' | 'secretEnv'>
@@ -50,7 +41,6 @@ export async function readCredentials(
   moves = false,
 ): Promise<Credentials> {
   const env: Record<string, string> = {}
-  const files: Record<string, string> = {}
   const secrets: string[] = []
   const versions = new Set<string>()
   const kept: ObjectKey[] = []
@@ -63,15 +53,18 @@ export async function readCredentials(
   for (const ref of needs.credentials) {
     const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace, moves)
     use(secret)
+    assertAccepted(ref, secret)
     for (const [key, encoded] of Object.entries(secret.data ?? {})) {
       const text = Buffer.from(encoded, 'base64').toString('utf8')
-      const variable = AWS_FILES[key]
-      if (key === 'configuration') files[PROVIDER_FILE] = text
-      else if (variable !== undefined) env[variable] = writePrivate(folder.credentials, key, text)
-      else if (ENVIRONMENT_NAME.test(key)) env[key] = text
-      else if (/^[A-Za-z0-9_-][A-Za-z0-9_.-]*$/.test(key)) files[key] = text
-      if (key !== 'configuration') secrets.push(text)
+      const variable = Object.hasOwn(CREDENTIAL_FILES, key) ? CREDENTIAL_FILES[key] : undefined
+      env[variable ?? key] = variable === undefined ? text : writePrivate(folder.credentials, key, text)
+      secrets.push(text, ...(variable === undefined ? [] : settingsIn(text)))
     }
+  }
+  // A run with AWS credentials of its own finds no profile of the manager.
+  if (Object.keys(env).some((name) => name.startsWith('AWS_'))) {
+    env['AWS_SHARED_CREDENTIALS_FILE'] ??= NO_FILE
+    env['AWS_CONFIG_FILE'] ??= NO_FILE
   }
   for (const { name, ref } of needs.secretEnv) {
     const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace, moves)
@@ -81,7 +74,25 @@ export async function readCredentials(
     env[name] = Buffer.from(encoded, 'base64').toString('utf8')
     secrets.push(env[name]!)
   }
-  return { env, files, secrets, fingerprint: hashOf([...versions].sort()), kept: unique(kept) }
+  return { env, secrets, fingerprint: hashOf([...versions].sort()), kept: unique(kept) }
+}
+
+const NO_FILE = '/dev/null'
+
+/** The values of an INI file, without their names. */
+function settingsIn(text: string): readonly string[] {
+  return text.split(/\r?\n/).flatMap((line) => /^[^=]*=\s*(.+?)\s*$/.exec(line)?.[1] ?? [])
+}
+
+/** All or nothing: a Secret with one key that is not accepted gives no credentials. */
+function assertAccepted({ namespace, name }: ObjectKey, secret: Secret): void {
+  const refused = refusalsOf(secret.data)
+  if (refused.length === 0) return
+  throw new CaptError(
+    'CAPT_CREDENTIALS_REFUSED',
+    `Secret ${namespace}/${name} has keys that credentials may not have: ${refused.join('; ')}`,
+    { hint: 'remove them from the Secret; docs/security.md lists what it may contain' },
+  )
 }
 
 /** Every Secret that credentials come from. */

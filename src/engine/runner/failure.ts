@@ -18,6 +18,7 @@ export class RunFailure extends CaptError {
 
 const KIND_OF_CODE: Readonly<Record<string, FaultKind>> = {
   CAPT_CREDENTIALS_MISSING: 'credentials',
+  CAPT_CREDENTIALS_REFUSED: 'credentials',
   CAPT_REFERENCE_FORBIDDEN: 'credentials',
   CAPT_BUNDLE_TOO_LARGE: 'user',
   CAPT_OUTPUTS_TOO_LARGE: 'user',

@@ -83,8 +83,6 @@ export class PlanKeeper {
   announce(layout: Layout, counts: PlanCounts): PlanRef | undefined {
     // One that was recalled, or could not be taken away: it is in the record until it is gone.
     if (this.#ref) return this.#ref
-    // Files of the credentials are part of the plan, and they are never kept.
-    if (layout.private.size > 0) return undefined
     const { folder, request, world } = this.#session
     const { packed, ...facts } = packPlan(folder.plan)
     if (!packed)

@@ -11,7 +11,7 @@ import { assembleVariables, type Declared, declaredVariables } from '../render/v
 import { stringsIn, stringsInVarFile } from '../secrets.ts'
 import type { Workspace } from '../workspace.ts'
 import { sortArguments } from './arguments.ts'
-import { type Credentials, PROVIDER_FILE } from './credentials.ts'
+import type { Credentials } from './credentials.ts'
 import { type Folder, readText } from './folder.ts'
 import { hasPackages } from './providers.ts'
 import { keepState, STATE_FILE } from './state-files.ts'
@@ -24,14 +24,14 @@ export interface Layout {
   readonly varArgs: readonly string[]
   readonly planArgs: readonly string[]
   readonly applyArgs: readonly string[]
-  /** Paths below the work folder that must not be frozen. */
-  readonly private: ReadonlySet<string>
   readonly secrets: readonly string[]
 }
 
 const SOURCE_MARK = '.capt-source'
 const INIT_MARK = '.capt-init'
 const OVERRIDE_FILE = 'capt_backend_override.tf.json'
+/** Earlier versions wrote Terraform text of a Secret here; an interrupted run may have left it. */
+const FORMER_PROVIDER_FILE = 'capt_provider.tf'
 
 export function rootOf(folder: Folder, workspace: Workspace): string {
   return workspace.source.kind === 'remote' ? join(folder.work, workspace.source.entrypoint) : folder.work
@@ -87,13 +87,7 @@ export async function layOutFrozen(folder: Folder, bundle: Bundle, credentials: 
 
 function finish(folder: Folder, workspace: Workspace, credentials: Credentials): Layout {
   const root = rootOf(folder, workspace)
-  const inside = (name: string) => join(root, name).slice(folder.work.length + 1)
-  const own = new Set<string>()
-  rmSync(join(root, PROVIDER_FILE), { force: true })
-  for (const [name, text] of Object.entries(credentials.files)) {
-    writeFileSync(join(root, name), text, { mode: 0o600 })
-    own.add(inside(name))
-  }
+  rmSync(join(root, FORMER_PROVIDER_FILE), { force: true })
   const texts = rootTexts(root)
   overrideLocalBackend(root, texts)
   const declared = declaredVariables(texts)
@@ -105,7 +99,6 @@ function finish(folder: Folder, workspace: Workspace, credentials: Credentials):
     varArgs: varFiles.map((path) => `-var-file=${path}`),
     planArgs: sorted.plan,
     applyArgs: sorted.apply,
-    private: own,
     secrets: [...credentials.secrets, ...secretVariables(workspace, declared)],
   }
 }
@@ -191,9 +184,8 @@ export function remoteBackend(root: string): string | undefined {
 }
 
 /** Credentials are gone from the disk when a run ends. */
-export function wipeCredentials(folder: Folder, layout: Layout | undefined): void {
+export function wipeCredentials(folder: Folder): void {
   rmSync(folder.credentials, { recursive: true, force: true })
-  for (const path of layout?.private ?? []) rmSync(join(folder.work, path), { force: true })
 }
 
 function readMark(folder: Folder, name: string): string | undefined {

@@ -62,7 +62,7 @@ class Runner {
   }
 
   async run(): Promise<RunEnd> {
-    const { folder, trace, world } = this.#session
+    const { folder, world } = this.#session
     const unwatch = this.#session.watchTime()
     const beat = setInterval(() => void this.#renew(), RENEW_MS)
     try {
@@ -73,7 +73,7 @@ class Runner {
       unwatch()
       clearInterval(beat)
       this.#state?.stop()
-      wipeCredentials(folder, trace.layout)
+      wipeCredentials(folder)
     }
   }
 
