@@ -3,7 +3,9 @@
 // loaded before the first question.
 import type { Instances } from '#addons'
 import {
+  CAPTCluster,
   CAPTControlPlane,
+  type ClusterFacts,
   clusterKind,
   type Key,
   readCluster,
@@ -12,7 +14,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { AwsIdentity, Ec2, TaggedVolume } from '#aws'
-import { eksApplyName } from '#controllers'
+import { eksApplyName, identityOf, networkOf, regionOf } from '#controllers'
 import type { Cache, Objects } from '#kube'
 import { CaptError } from '#lib'
 import { awsPlaceOf, identityAt } from './app-cloud.ts'
@@ -29,6 +31,9 @@ export interface InstancesWorld {
 interface Place {
   readonly identity: AwsIdentity
   readonly region: string
+  /** Name of the EKS cluster. */
+  readonly cluster: string
+  readonly vpcId: string | undefined
   /** The tag that everything of the cluster carries. */
   readonly owned: Readonly<Record<string, string>>
 }
@@ -62,30 +67,49 @@ export function awsInstances(world: InstancesWorld): Instances {
 const staysBehind = ({ goesWithMachine, tags }: TaggedVolume): boolean =>
   !goesWithMachine || tags[CSI_VOLUME] !== undefined
 
-/** Undefined for a cluster that is not in AWS: its template brings its own kubeconfig, or its control plane is not ours. */
+/**
+ * Undefined for a cluster that is not in AWS: its template brings its own kubeconfig, its control plane is not ours, or
+ * no run for it ever began.
+ */
 async function placeOf({ objects, cache, versions }: InstancesWorld, cluster: Key): Promise<Place | undefined> {
   const namespace = cluster.namespace ?? ''
   const object = cache.get(clusterKind(versions.cluster), cluster)
-  const ref = object && readCluster(object).controlPlaneRef
+  const facts = object && readCluster(object)
+  const ref = facts?.controlPlaneRef
   if (ref?.kind !== CAPTControlPlane.kind) return undefined
   const plane = cache.get<CAPTControlPlane>(CAPTControlPlane, { namespace, name: ref.name })
   if (!plane) return undefined
   const name = eksApplyName(plane, cluster.name)
   const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
-  const place = apply && awsPlaceOf(apply)
-  if (!apply || place?.region === undefined)
+  if (!apply && !plane.status?.workspaceTemplateStatus) return undefined
+  if (apply && (await bringsKubeconfig(objects, apply))) return undefined
+  const network = networkOf(await infraOf(objects, facts), cluster.name)
+  const place = apply ? awsPlaceOf(apply) : { ...identityOf(plane, network), region: undefined }
+  const region = place.region ?? regionOf(plane, network, facts?.annotations)
+  if (region === undefined)
     throw new CaptError(
       'CAPT_AWS_PLACE_UNKNOWN',
-      `The region of cluster ${namespace}/${cluster.name} is not known: WorkspaceTemplateApply ${name} ${apply ? 'has no variable region' : 'is gone'}`,
+      `The region of cluster ${namespace}/${cluster.name} is not known: neither WorkspaceTemplateApply ${name} nor the CAPTCluster names one`,
       { hint: `look for instances tagged kubernetes.io/cluster/${cluster.name}=owned in its region by hand` },
     )
-  if (await bringsKubeconfig(objects, apply)) return undefined
-  const eks = textOf(apply.status?.outputs?.['cluster_name']) ?? apply.spec.variables?.['cluster_name'] ?? cluster.name
+  const eks =
+    textOf(apply?.status?.outputs?.['cluster_name']) ??
+    apply?.spec.variables?.['cluster_name'] ??
+    network.clusterName ??
+    cluster.name
   return {
     identity: await identityAt(objects, place, namespace),
-    region: place.region,
+    region,
+    cluster: eks,
+    vpcId: network.vpcId ?? apply?.spec.variables?.['vpc_id'],
     owned: { [`kubernetes.io/cluster/${eks}`]: 'owned' },
   }
+}
+
+async function infraOf(objects: Objects, facts: ClusterFacts | undefined): Promise<CAPTCluster | undefined> {
+  const ref = facts?.infrastructureRef
+  if (ref?.kind !== CAPTCluster.kind) return undefined
+  return await objects.get<CAPTCluster>(CAPTCluster, { namespace: facts!.namespace, name: ref.name })
 }
 
 async function bringsKubeconfig(objects: Objects, { metadata, spec }: WorkspaceTemplateApply): Promise<boolean> {

@@ -1,7 +1,7 @@
 // The machines of a cluster in AWS: which tags are asked for, where, and with whose credentials.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { CAPTControlPlane, clusterKind, SecretKind, WorkspaceTemplateApply } from '#api'
+import { CAPTCluster, CAPTControlPlane, clusterKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import type { AwsIdentity, Ec2, TaggedVolume } from '#aws'
 import { isCaptError } from '#lib'
 import { memoryCluster } from '#testing'
@@ -21,6 +21,7 @@ interface Asked {
 async function open(
   apply: { readonly spec?: object; readonly status?: object } | 'gone' = {},
   connection: Readonly<Record<string, string>> = {},
+  given: { readonly infra?: object; readonly planeStatus?: object } = {},
 ) {
   const { objects, storage } = memoryCluster()
   const asked: Asked[] = []
@@ -45,14 +46,31 @@ async function open(
     apiVersion: 'cluster.x-k8s.io/v1beta2',
     kind: 'Cluster',
     metadata: cluster,
-    spec: { controlPlaneRef: { apiGroup: CAPTControlPlane.group, kind: CAPTControlPlane.kind, name: 'plane' } },
+    spec: {
+      controlPlaneRef: { apiGroup: CAPTControlPlane.group, kind: CAPTControlPlane.kind, name: 'plane' },
+      infrastructureRef: { apiGroup: CAPTCluster.group, kind: CAPTCluster.kind, name: 'infra' },
+    },
   } as never)
+  if (given.infra)
+    storage.seed(CAPTCluster, {
+      apiVersion: CAPTCluster.apiVersion,
+      kind: CAPTCluster.kind,
+      metadata: { namespace: 'shop', name: 'infra' },
+      ...given.infra,
+    } as never)
   await objects.create(CAPTControlPlane, {
     apiVersion: CAPTControlPlane.apiVersion,
     kind: CAPTControlPlane.kind,
     metadata: { namespace: 'shop', name: 'plane' },
     spec: { version: '1.35', workspaceTemplateRef: { name: 'eks' } },
   } as never)
+  if (given.planeStatus)
+    await objects.patch(
+      CAPTControlPlane,
+      { namespace: 'shop', name: 'plane' },
+      { type: 'merge', body: { status: given.planeStatus } },
+      { subresource: 'status' },
+    )
   if (apply !== 'gone')
     await objects.create(WorkspaceTemplateApply, {
       apiVersion: WorkspaceTemplateApply.apiVersion,
@@ -133,12 +151,36 @@ describe('the machines of a cluster in AWS', () => {
     assert.deepEqual(asked, [])
   })
 
+  const began = { workspaceTemplateStatus: { ready: true } }
   for (const [what, apply] of [
     ['the apply of the control plane is gone', 'gone'],
     ['nobody told it a region', { spec: { variables: {} } }],
   ] as const)
-    it(`are not claimed to be none when ${what}`, async () => {
-      const { instances } = await open(apply)
+    it(`are asked for in the region of the CAPTCluster when ${what}`, async () => {
+      const infra = {
+        spec: { region: 'eu-west-1', clusterName: 'shop-demo', identity: { roleArn: 'arn:aws:iam::1:role/capt' } },
+      }
+      const { instances, asked } = await open(apply, {}, { infra, planeStatus: began })
+      await instances.list(cluster)
+      assert.equal(asked[0]!.region, 'eu-west-1')
+      if (apply === 'gone') {
+        assert.deepEqual(asked[0]!.identity, { role: { arn: 'arn:aws:iam::1:role/capt' } })
+        assert.deepEqual(Object.keys(asked[0]!.of as object)[0], 'kubernetes.io/cluster/shop-demo')
+      }
+    })
+
+  it('are none when no run for the control plane ever began', async () => {
+    const { instances, asked } = await open('gone', {}, { infra: { spec: { region: 'eu-west-1' } } })
+    assert.deepEqual(await instances.list(cluster), [])
+    assert.deepEqual(asked, [])
+  })
+
+  for (const [what, apply] of [
+    ['the apply of the control plane is gone', 'gone'],
+    ['nobody told it a region', { spec: { variables: {} } }],
+  ] as const)
+    it(`are not claimed to be none when ${what} and nothing names a region`, async () => {
+      const { instances } = await open(apply, {}, { planeStatus: began })
       await assert.rejects(instances.list(cluster), (error) => isCaptError(error, 'CAPT_AWS_PLACE_UNKNOWN'))
     })
 

@@ -54,6 +54,8 @@ function reportTeardown(seen: DeliverySeen): StatusReport {
   const stages = seen.delivery.status?.stages?.map((one): StageStatus => {
     if (!isWhole && !gone.has(one.name)) return one
     if (isOver && !isWhole) return { name: one.name, state: 'NotWanted' }
+    // A stage that was never delivered has nothing to remove.
+    if (one.startedAt === undefined) return one
     return { ...one, state: 'Removing', reason, message: summary }
   })
   return {

@@ -18,7 +18,7 @@ import type { DeliverySeen, StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { targetOf } from './health-read.ts'
 import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
 import { isQuiet, observeStages, ownSets, toSight } from './observe-stages.ts'
-import { observeTeardown } from './observe-teardown.ts'
+import { finishedTeardown, observeTeardown } from './observe-teardown.ts'
 import { mayFollow } from './pipeline-consent.ts'
 import { orderStages } from './plan.ts'
 import type { Workload } from './port.ts'
@@ -76,6 +76,12 @@ export async function observeDelivery(
   if (isStill) {
     observer.watches.release(clusterKey)
     return base
+  }
+
+  const finished = isGoing ? finishedTeardown(delivery, nowMs) : undefined
+  if (finished) {
+    observer.watches.release(clusterKey)
+    return { ...base, teardown: finished }
   }
 
   const isAtRest = cluster !== undefined && !isGoing && isQuiet({ world, ports, delivery, cluster, stages: ordered })

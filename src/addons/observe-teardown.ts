@@ -1,6 +1,14 @@
 // Looks at what is left to take away. Walks past the steps that have ended or have nothing to do, and reads closely only
 // the one that is next.
-import type { AddonDelivery, AddonStage, AnyObject, ClusterFacts, KindRef, TeardownStep } from '#api'
+import {
+  type AddonDelivery,
+  type AddonStage,
+  type AnyObject,
+  type ClusterFacts,
+  findCondition,
+  type KindRef,
+  type TeardownStep,
+} from '#api'
 import type { Projected } from '#kube'
 import { messageOf, parseDuration, redact, toTimestamp } from '#lib'
 import type { World } from '#runtime'
@@ -81,13 +89,36 @@ export async function observeTeardown(context: TeardownContext): Promise<Teardow
   return { ...base, ended, current: undefined }
 }
 
+/**
+ * A whole teardown ends once. The control plane acts on TornDown=True, so nothing that is read afterwards, with the
+ * workload API already gone, may take it back.
+ */
+export function finishedTeardown(delivery: Projected<AddonDelivery>, nowMs: number): TeardownSeen | undefined {
+  const torn = findCondition(delivery.status?.conditions, 'TornDown')
+  if (torn?.status !== 'True') return undefined
+  const { startedAt, unreachableSince, steps = [], leftovers = [] } = delivery.status?.teardown ?? {}
+  return {
+    cause: 'cluster',
+    startedAt: startedAt ?? toTimestamp(nowMs),
+    unreachableSince,
+    ended: steps,
+    current: undefined,
+    isWorkloadOpen: false,
+    isWorkloadAbsent: true,
+    instances: undefined,
+    volumes: [],
+    sweepFault: undefined,
+    mayTerminate: false,
+    leftovers,
+    isEmpty: false,
+    finished: torn.message,
+  }
+}
+
 function wasDelivered({ delivery, sets, going }: TeardownContext): boolean {
   if (sets.some(({ object }) => going.has(object.metadata.labels?.[STAGE_LABEL] ?? ''))) return true
-  return (
-    delivery.status?.stages?.some(
-      (one) => going.has(one.name) && (one.startedAt !== undefined || one.state === 'Removing'),
-    ) ?? false
-  )
+  if ((delivery.status?.teardown?.steps?.length ?? 0) > 0) return true
+  return delivery.status?.stages?.some((one) => going.has(one.name) && one.startedAt !== undefined) ?? false
 }
 
 type Sweep = Pick<TeardownSeen, 'instances' | 'volumes' | 'sweepFault'>

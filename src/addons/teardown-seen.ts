@@ -67,6 +67,8 @@ export interface TeardownSeen {
   readonly leftovers: readonly string[]
   /** Nothing was ever delivered. */
   readonly isEmpty: boolean
+  /** The summary of a teardown that has ended. It is final: nothing is read or removed any more. */
+  readonly finished?: string
 }
 
 export type TeardownAction =

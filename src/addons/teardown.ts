@@ -24,6 +24,7 @@ export interface TeardownJudgement {
 }
 
 export function judgeTeardown(seen: TeardownSeen, nowMs: number): TeardownJudgement {
+  if (seen.finished !== undefined) return over(seen, seen.ended, seen.finished)
   if (seen.isEmpty) return over(seen, [], 'Nothing was installed')
   const current = seen.current
   if (!current) return over(seen, seen.ended, describeEnd(seen))

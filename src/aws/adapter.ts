@@ -4,7 +4,15 @@ import { type Call, elementIn, queryCall, send, type Transport } from './call.ts
 import { credentialSource } from './credentials.ts'
 import { listMachines, listVolumes, terminateMachines } from './ec2.ts'
 import { addressOf } from './partition.ts'
-import { type Aws, AwsError, type AwsIdentity, type Ec2, isAwsError, type TaggedResource } from './port.ts'
+import {
+  type Aws,
+  AwsError,
+  type AwsIdentity,
+  type ClusterNetwork,
+  type Ec2,
+  isAwsError,
+  type TaggedResource,
+} from './port.ts'
 import { presignUrl } from './signer.ts'
 
 export interface AwsOptions {
@@ -21,7 +29,7 @@ const URL_SECONDS = 60
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 const SPOT_SERVICE = 'spot.amazonaws.com'
 
-export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws & Ec2 {
+export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws & Ec2 & ClusterNetwork {
   const transport: Transport = { endpointUrl, timeoutMs, nowMs: () => clock.now() }
   const { keysFor } = credentialSource(transport)
   const ask = (call: Call) => send(transport, call)
@@ -102,6 +110,15 @@ export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOption
     findVolumes: async (identity, region, tags) => await listVolumes(ask, await baseOf(identity, region), tags),
     terminateMachines: async (identity, region, ids) =>
       await terminateMachines(ask, await baseOf(identity, region), ids),
+    // Read from disk by the few deletions that need it.
+    async findNetwork(identity, region, owner) {
+      const { findNetwork } = await import('./network.ts')
+      return await findNetwork(ask, await baseOf(identity, region), owner)
+    },
+    async removeNetwork(identity, region, object) {
+      const { removeNetwork } = await import('./network.ts')
+      await removeNetwork(ask, await baseOf(identity, region), object)
+    },
   }
 }
 

@@ -1,7 +1,7 @@
-// What EC2 says about machines and disks that carry given tags, and the one thing we do to them: terminate machines by
-// id. What the answers mean is pure and tested on recorded XML.
+// Machines, disks, network interfaces and security groups as EC2 describes them, and the few calls that remove them.
+// What the answers mean is pure and tested on recorded XML.
 import { type Call, queryCall } from './call.ts'
-import { AwsError, type TagFilter, type TaggedMachine, type TaggedVolume } from './port.ts'
+import { AwsError, type TagFilter, type TaggedMachine, type TaggedNetworkObject, type TaggedVolume } from './port.ts'
 import { nodesAt, parseXml, textAt, type XmlNode } from './xml.ts'
 
 const VERSION = '2016-11-15'
@@ -33,12 +33,87 @@ export async function terminateMachines(ask: Ask, base: Base, ids: readonly stri
   }
 }
 
+/** Interfaces that are attached go with their machine or balancer; these are the others. */
+export async function listFreeInterfaces(
+  ask: Ask,
+  base: Base,
+  vpcId: string | undefined,
+): Promise<readonly TaggedNetworkObject[]> {
+  const filters: readonly Filter[] = [['status', ['available']], ...vpcFilter(vpcId)]
+  const pages = await readPages(ask, base, 'DescribeNetworkInterfaces', filters)
+  return pages
+    .flatMap((page) => nodesAt(page, 'networkInterfaceSet', 'item'))
+    .map((item) => ({
+      kind: 'network interface',
+      id: textAt(item, 'networkInterfaceId') ?? '',
+      vpcId: textAt(item, 'vpcId') ?? '',
+      tags: tagsOf(item),
+    }))
+}
+
+export async function deleteInterface(ask: Ask, base: Base, id: string): Promise<void> {
+  await ask(call(base, 'DeleteNetworkInterface', { NetworkInterfaceId: id }))
+}
+
+export interface NamedGroup extends TaggedNetworkObject {
+  readonly name: string
+}
+
+export async function listSecurityGroups(
+  ask: Ask,
+  base: Base,
+  vpcId: string | undefined,
+): Promise<readonly NamedGroup[]> {
+  const pages = await readPages(ask, base, 'DescribeSecurityGroups', vpcFilter(vpcId))
+  return pages
+    .flatMap((page) => nodesAt(page, 'securityGroupInfo', 'item'))
+    .map((item) => ({
+      kind: 'security group',
+      id: textAt(item, 'groupId') ?? '',
+      name: textAt(item, 'groupName') ?? '',
+      vpcId: textAt(item, 'vpcId') ?? '',
+      tags: tagsOf(item),
+    }))
+}
+
+/** EC2 refuses to delete a group that a rule of another one names: the nodes' group lets the balancer in. */
+export async function deleteSecurityGroup(ask: Ask, base: Base, id: string): Promise<void> {
+  const directions = [
+    ['ip-permission.group-id', 'ipPermissions', 'RevokeSecurityGroupIngress'],
+    ['egress.ip-permission.group-id', 'ipPermissionsEgress', 'RevokeSecurityGroupEgress'],
+  ] as const
+  for (const [filter, element, action] of directions) {
+    const pages = await readPages(ask, base, 'DescribeSecurityGroups', [[filter, [id]]])
+    for (const group of pages.flatMap((page) => nodesAt(page, 'securityGroupInfo', 'item'))) {
+      const parameters = rulesNaming(id, nodesAt(group, element, 'item'))
+      const GroupId = textAt(group, 'groupId')
+      if (parameters && GroupId !== id) await ask(call(base, action, { GroupId, ...parameters }))
+    }
+  }
+  await ask(call(base, 'DeleteSecurityGroup', { GroupId: id }))
+}
+
+function rulesNaming(id: string, rules: readonly XmlNode[]): Readonly<Record<string, string | undefined>> | undefined {
+  const naming = rules.filter((rule) => nodesAt(rule, 'groups', 'item').some((one) => textAt(one, 'groupId') === id))
+  if (naming.length === 0) return undefined
+  return Object.fromEntries(
+    naming.flatMap((rule, i) => [
+      [`IpPermissions.${i + 1}.IpProtocol`, textAt(rule, 'ipProtocol')],
+      [`IpPermissions.${i + 1}.FromPort`, textAt(rule, 'fromPort')],
+      [`IpPermissions.${i + 1}.ToPort`, textAt(rule, 'toPort')],
+      [`IpPermissions.${i + 1}.Groups.1.GroupId`, id],
+    ]),
+  )
+}
+
 type Filter = readonly [name: string, values: readonly string[]]
 
 /** Filters must all hold, the values of one are alternatives: so each tag is a filter of its own. */
 function tagFilters(tags: TagFilter): readonly Filter[] {
   return Object.entries(tags).map(([key, value]) => (value === true ? ['tag-key', [key]] : [`tag:${key}`, [value]]))
 }
+
+const vpcFilter = (vpcId: string | undefined): readonly Filter[] => (vpcId === undefined ? [] : [['vpc-id', [vpcId]]])
 
 async function readPages(
   ask: Ask,

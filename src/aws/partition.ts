@@ -31,7 +31,7 @@ const PARTITIONS: readonly Partition[] = [
 
 const partitionOf = (region: string): Partition => PARTITIONS.find((partition) => partition.region.test(region))!
 
-export type Service = 'sts' | 'iam' | 'tagging' | 'ec2'
+export type Service = 'sts' | 'iam' | 'tagging' | 'ec2' | 'elasticloadbalancing'
 
 /** Where things that have no region are listed: IAM, above all. */
 export const homeRegionOf = (region: string): string => partitionOf(region).home

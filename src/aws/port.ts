@@ -49,6 +49,38 @@ export interface TaggedVolume {
   readonly tags: Readonly<Record<string, string>>
 }
 
+/** Something that a controller inside a cluster made in its network. */
+export interface NetworkObject {
+  readonly kind:
+    | 'load balancer'
+    | 'classic load balancer'
+    | 'target group'
+    /** Attached to nothing. */
+    | 'network interface'
+    /** Of load balancers alone. */
+    | 'security group'
+  /** What AWS deletes it by: an ARN, a name or an id. */
+  readonly id: string
+  readonly vpcId?: string
+}
+
+export interface TaggedNetworkObject extends NetworkObject {
+  readonly tags: Readonly<Record<string, string>>
+}
+
+export interface NetworkOwner {
+  /** Name of the EKS cluster. */
+  readonly cluster: string
+  /** Nothing outside this VPC is looked at; without it the region is searched. */
+  readonly vpcId?: string
+}
+
+/** Every method may throw AwsError. */
+export interface ClusterNetwork {
+  findNetwork(identity: AwsIdentity, region: string, owner: NetworkOwner): Promise<readonly NetworkObject[]>
+  removeNetwork(identity: AwsIdentity, region: string, object: NetworkObject): Promise<void>
+}
+
 /** Machines and disks by tag. Every method may throw AwsError. */
 export interface Ec2 {
   /** Every machine of the region that carries all these tags, unless it is gone or going. */

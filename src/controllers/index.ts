@@ -7,6 +7,6 @@ export {
   captControlPlaneController,
   clusterSecretInformer,
 } from './control-plane/index.ts'
-export { eksApplyName } from './control-plane/variables.ts'
+export { eksApplyName, identityOf, networkOf, regionOf } from './control-plane/variables.ts'
 export { type WorkspaceApplyOptions, workspaceApplyController } from './workspace-apply/index.ts'
 export { workspaceTemplateController } from './workspace-template/index.ts'

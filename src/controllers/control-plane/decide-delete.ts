@@ -1,5 +1,5 @@
 // How a control plane goes: add-ons first, while its API still answers; then what runs nodes on it; then EKS itself.
-// Every step is bounded, so that deletion always ends.
+// Every step is bounded: it ends, or it stalls with every way out.
 import { CONTROL_PLANE_FINALIZER, isDeletedForMove } from '#api'
 import { act, type Decision, done, names, stalled, waiting } from '#runtime'
 import { strangerOwning } from '../cluster/apply.ts'
@@ -9,7 +9,7 @@ import type { Action } from './decide.ts'
 import { keepAlive } from './keep-alive.ts'
 import type { Observed } from './observe.ts'
 
-/** Add-ons bound each of their own steps well below this; it is for the case that nobody tears them down. */
+/** Add-ons bound each of their own steps below this; it is for the case that no controller tears them down. */
 export const ADDON_TEARDOWN_LIMIT_SECONDS = 3600
 
 export function decideDelete(seen: Observed): Decision<Action> {
@@ -33,15 +33,28 @@ export function decideDelete(seen: Observed): Decision<Action> {
   return waiting('Destroying', state.is === 'progressing' ? state.message : `Waiting for ${apply.metadata.name} to go`)
 }
 
+/** EKS never goes before the nodes that delivered add-ons made: without their controller these would run on for ever. */
 function waitForAddons({ object, deliveries, nowMs }: Observed): Decision<Action> | undefined {
   const left = deliveries.filter((delivery) => !delivery.tornDown)
   const since = object.metadata.deletionTimestamp
   const leftSeconds = secondsLeft(since, ADDON_TEARDOWN_LIMIT_SECONDS, nowMs)
-  if (left.length === 0 || leftSeconds === 0) return undefined
   const details = left.map(({ message }) => message).filter((message) => message !== '')
-  return waiting(
-    'WaitingForAddons',
-    [`Waiting for the add-ons of ${names(left)} to be removed`, ...details].join(': '),
-    leftSeconds,
+  if (left.length > 0 && leftSeconds > 0)
+    return waiting(
+      'WaitingForAddons',
+      [`Waiting for the add-ons of ${names(left)} to be removed`, ...details].join(': '),
+      leftSeconds,
+    )
+  const delivered = left.filter(({ mayBeDelivered }) => mayBeDelivered)
+  if (delivered.length === 0) return undefined
+  const hours = ADDON_TEARDOWN_LIMIT_SECONDS / 3600
+  return stalled(
+    'AddonsNotRemoved',
+    [`The add-ons of ${names(delivered)} were not removed within ${hours} h, so EKS is kept`, ...details].join(': '),
+    [
+      'run a capt manager with the add-on controllers and look at the AddonDelivery;',
+      'to destroy EKS without removing them, terminate the nodes that Karpenter made, then delete the AddonDelivery',
+      'and its finalizer infrastructure.cluster.x-k8s.io/addondelivery',
+    ].join(' '),
   )
 }

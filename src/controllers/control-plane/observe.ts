@@ -25,6 +25,8 @@ import { eksApplyName, eksRequest, identityOf, type Network, networkOf, regionOf
 export interface Delivery {
   readonly name: string
   readonly tornDown: boolean
+  /** Add-ons may be in the cluster. A delivery that has never reported counts: its status may have been lost. */
+  readonly mayBeDelivered: boolean
   readonly message: string
 }
 
@@ -156,5 +158,12 @@ function sourceOf(object: CAPTControlPlane, facts: ApplyFacts, region: string | 
 
 function toDelivery(delivery: AddonDelivery): Delivery {
   const torn = findCondition(delivery.status?.conditions, 'TornDown')
-  return { name: delivery.metadata.name, tornDown: torn?.status === 'True', message: torn?.message ?? '' }
+  const { status } = delivery
+  const hasStarted = status?.stages?.some((stage) => stage.startedAt !== undefined) ?? false
+  return {
+    name: delivery.metadata.name,
+    tornDown: torn?.status === 'True',
+    mayBeDelivered: status?.conditions === undefined || hasStarted || (status.teardown?.steps?.length ?? 0) > 0,
+    message: torn?.message ?? '',
+  }
 }

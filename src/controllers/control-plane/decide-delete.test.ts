@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { CAPTControlPlane, CONTROL_PLANE_FINALIZER } from '#api'
+import { ADDON_TEARDOWN_LIMIT_SECONDS, decideDelete } from './decide-delete.ts'
+import type { Delivery, Observed } from './observe.ts'
+
+const DELETED_MS = Date.UTC(2026, 0, 1)
+
+function seen(deliveries: readonly Delivery[], secondsSince: number): Observed {
+  return {
+    object: {
+      apiVersion: CAPTControlPlane.apiVersion,
+      kind: CAPTControlPlane.kind,
+      metadata: {
+        name: 'demo',
+        namespace: 'default',
+        deletionTimestamp: new Date(DELETED_MS).toISOString(),
+        finalizers: [CONTROL_PLANE_FINALIZER],
+      },
+    },
+    cluster: undefined,
+    apply: { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
+    facts: { deleting: false, state: { is: 'applied' } },
+    deliveries,
+    workers: [],
+    kubeconfig: undefined,
+    memory: { isKept: true },
+    nowMs: DELETED_MS + secondsSince * 1000,
+  } as unknown as Observed
+}
+
+const delivery = (over: Partial<Delivery>): Delivery => ({
+  name: 'demo',
+  tornDown: false,
+  mayBeDelivered: true,
+  message: '',
+  ...over,
+})
+
+describe('EKS of a deleted control plane', () => {
+  const beyond = ADDON_TEARDOWN_LIMIT_SECONDS + 1
+  for (const [what, deliveries, seconds, expected] of [
+    ['goes at once without deliveries', [], 0, 'delete-apply'],
+    ['goes when every delivery is torn down', [delivery({ tornDown: true })], 0, 'delete-apply'],
+    ['waits for delivered add-ons', [delivery({})], 10, 'WaitingForAddons'],
+    ['waits for one of two', [delivery({ tornDown: true }), delivery({ name: 'b' })], 10, 'WaitingForAddons'],
+    ['waits for a delivery that never delivered', [delivery({ mayBeDelivered: false })], 10, 'WaitingForAddons'],
+    ['goes without it after the limit', [delivery({ mayBeDelivered: false })], beyond, 'delete-apply'],
+    ['stays after the limit while add-ons may be there', [delivery({})], beyond, 'AddonsNotRemoved'],
+    ['stays after a day while add-ons may be there', [delivery({})], 86_400, 'AddonsNotRemoved'],
+  ] as const)
+    it(what, () => {
+      const decision = decideDelete(seen(deliveries, seconds))
+      const found = decision.is === 'act' ? decision.actions[0]!.do : decision.is === 'done' ? 'done' : decision.reason
+      assert.equal(found, expected)
+      if (decision.is === 'stalled') {
+        assert.match(decision.hint, /add-on controllers/)
+        assert.match(decision.hint, /delete the AddonDelivery/)
+      }
+    })
+
+  it('never goes before delivered add-ons are torn down, whatever the deliveries and however long it takes', () => {
+    const one = fc.record({
+      name: fc.string({ minLength: 1, maxLength: 5 }),
+      tornDown: fc.boolean(),
+      mayBeDelivered: fc.boolean(),
+      message: fc.string({ maxLength: 5 }),
+    })
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 4 }), fc.integer({ min: 0, max: 1_000_000 }), (deliveries, seconds) => {
+        const decision = decideDelete(seen(deliveries, seconds))
+        const isDestroyed = decision.is === 'act' && decision.actions.some((action) => action.do === 'delete-apply')
+        const isHeld = deliveries.some(({ tornDown, mayBeDelivered }) => !tornDown && mayBeDelivered)
+        assert.ok(!(isDestroyed && isHeld))
+      }),
+    )
+  })
+})

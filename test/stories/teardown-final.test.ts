@@ -1,0 +1,87 @@
+// TornDown is what the control plane acts on: it is reported once, for good, and never before Karpenter's nodes are gone.
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { AddonDelivery, DeploymentKind, type KindRef } from '#api'
+import { KubeError } from '#kube'
+import { simulatedLedger } from '#simulation'
+import { type AddonsWorld, addonsWorld, Cluster, conditionStatus } from '../addons-world.ts'
+
+let world: AddonsWorld
+afterEach(async () => await world.close())
+
+const key = { namespace: 'default', name: 'demo' }
+const NodeClaim: KindRef = {
+  group: 'karpenter.sh',
+  version: 'v1',
+  kind: 'NodeClaim',
+  plural: 'nodeclaims',
+  namespaced: false,
+}
+const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
+const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
+const deleteCluster = () => world.home.others.delete(Cluster, key)
+
+/** Every value that TornDown takes, in order, with the number of machines that run at that time. */
+function recordTornDown(): { readonly values: string[]; readonly machines: number[] } {
+  const record = { values: [] as string[], machines: [] as number[] }
+  const ledger = simulatedLedger(world.home.others, key)
+  world.home.storage.onEvent(({ kind, object }) => {
+    if (kind.kind !== AddonDelivery.kind) return
+    const value = conditionStatus(object, 'TornDown')
+    if (value === undefined || value === record.values.at(-1)) return
+    record.values.push(value)
+    if (value === 'True') void ledger.list().then((found) => record.machines.push(found.length))
+  })
+  return record
+}
+
+describe('TornDown', () => {
+  it('stays True after an empty teardown, and no stage is reported as Removing', async () => {
+    world = await addonsWorld()
+    await world.addCluster('demo', { labels: {} })
+    await world.until('ready', isReady)
+    const record = recordTornDown()
+    await deleteCluster()
+    await world.until('torn down', isTornDown)
+    // The control plane destroys EKS now: its API goes silent, and everything is looked at again.
+    world.broken.set('default/demo', new KubeError('Unreachable', 'connect ECONNREFUSED'))
+    await world.restart()
+    await world.idle(20)
+    assert.deepEqual(record.values.slice(record.values.indexOf('True')), ['True'])
+    const stages = world.delivery('demo')?.status?.stages ?? []
+    assert.deepEqual(
+      stages.filter(({ state }) => state === 'Removing'),
+      [],
+    )
+    assert.equal(world.delivery('demo')?.status?.teardown?.leftovers, undefined)
+  })
+
+  it('becomes True only after the last machine of delivered add-ons is gone, and stays True', async () => {
+    world = await addonsWorld()
+    const workload = await world.addCluster('demo')
+    await world.until('ready', isReady)
+    await workload.others.create(DeploymentKind, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'default' },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: { app: 'web' } },
+        template: {
+          metadata: { labels: { app: 'web' } },
+          spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] },
+        },
+      },
+    } as never)
+    await world.until('nodes are there', () => workload.storage.list(NodeClaim).length === 2)
+    const record = recordTornDown()
+    await deleteCluster()
+    await world.until('torn down', isTornDown, 120)
+    world.broken.set('default/demo', new KubeError('Unreachable', 'connect ECONNREFUSED'))
+    await world.restart()
+    await world.idle(20)
+    assert.deepEqual(record.values, ['False', 'True'])
+    assert.deepEqual(record.machines, [0])
+    assert.match(JSON.stringify(world.delivery('demo')?.status?.conditions), /Everything was removed/)
+  })
+})
