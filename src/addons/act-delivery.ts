@@ -12,6 +12,7 @@ import { HelmReleaseKind } from './health-read.ts'
 import { CLUSTER_LABEL, DELIVERY_FINALIZER, GATES_ANNOTATION, NUDGE_ANNOTATION, PIPELINE_LABEL } from './names.ts'
 import type { Observer } from './observe-delivery.ts'
 import type { Workload } from './port.ts'
+import { retireSet } from './retire-set.ts'
 import { formatGates, parseGates } from './wish.ts'
 
 export async function actDelivery(
@@ -38,8 +39,10 @@ export async function actDelivery(
       return await redeliverPart(world, observer, seen, action)
     case 'nudge':
       return await nudge(world, seen, action.stage, action.part, action.attempt)
-    case 'retry-release':
-      return await retryRelease(world, observer, seen, action)
+    case 'retry-flux':
+      return await retryFlux(world, observer, seen, action)
+    case 'retire-set':
+      return await retireSet(world, observer, seen, action.set)
     case 'create-probe':
       return await createProbe(world, observer, seen, action.stage)
     case 'remove-probe':
@@ -105,31 +108,32 @@ async function nudge(world: World, seen: DeliverySeen, stage: string, index: num
   })
 }
 
-async function retryRelease(
+async function retryFlux(
   world: World,
   { ports }: Observer,
   seen: DeliverySeen,
-  action: { readonly namespace: string; readonly name: string; readonly attempt: number },
+  { target, attempt }: Extract<DeliveryAction, { do: 'retry-flux' }>,
 ): Promise<void> {
   const workload: Workload | undefined = await ports.workloads.open({
     namespace: seen.delivery.metadata.namespace!,
     name: seen.delivery.spec.clusterName,
   })
-  const token = `capt-${action.attempt}-${seen.nowMs}`
-  const annotations = { 'reconcile.fluxcd.io/requestedAt': token, 'reconcile.fluxcd.io/resetAt': token }
+  const token = `capt-${attempt}-${seen.nowMs}`
+  const isRelease = target.kind.kind === HelmReleaseKind.kind
+  const annotations = {
+    'reconcile.fluxcd.io/requestedAt': token,
+    // Only releases count their attempts.
+    ...(isRelease ? { 'reconcile.fluxcd.io/resetAt': token } : {}),
+  }
   try {
-    await workload?.objects.patch(
-      HelmReleaseKind,
-      { namespace: action.namespace, name: action.name },
-      { type: 'merge', body: { metadata: { annotations } } },
-    )
+    await workload?.objects.patch(target.kind, target.key, { type: 'merge', body: { metadata: { annotations } } })
   } catch (error) {
     if (!isKubeError(error, 'NotFound', 'KindNotServed')) throw error
   }
   world.events.emit(seen.delivery, {
     type: 'Warning',
     reason: 'Retrying',
-    message: `Retry ${action.attempt} of HelmRelease ${action.name}`,
+    message: `Retry ${attempt} of ${target.kind.kind} ${target.key.name}`,
     action: 'Retry',
   })
 }

@@ -3,6 +3,7 @@ import type { AddonDelivery, AddonPipeline, AddonStage, ClusterFacts, StageStatu
 import type { MatrixFault } from '#catalog'
 import type { Projected } from '#kube'
 import type { Finding } from './health-finding.ts'
+import type { Target } from './health-read.ts'
 import type { ProbeSeen } from './observe-probe.ts'
 import type { Absence } from './presence.ts'
 import type { Part } from './render-part.ts'
@@ -51,6 +52,8 @@ export interface StageSeen {
   readonly parts: readonly PartSeen[]
   readonly existing: Existing
   readonly hasSets: boolean
+  /** Sets of parts that the stage no longer has: `fluxcd-installer-probe-demo` when nobody wants Karpenter any more. */
+  readonly obsoleteSets: readonly string[]
   readonly before: StageStatus | undefined
   /** The proof that machines come; undefined when there is nothing to look for. */
   readonly probe?: ProbeSeen | undefined
@@ -92,6 +95,9 @@ export type DeliveryAction =
   /** `why`: what is missing or wrong, for the event. */
   | { readonly do: 'redeliver'; readonly stage: string; readonly part: number; readonly why: string }
   | { readonly do: 'nudge'; readonly stage: string; readonly part: number; readonly attempt: number }
-  | { readonly do: 'retry-release'; readonly namespace: string; readonly name: string; readonly attempt: number }
+  /** Asks Flux to reconcile a source or a release now. */
+  | { readonly do: 'retry-flux'; readonly target: Target; readonly attempt: number }
+  /** A set that no part of the stage needs any more, with what it delivered. */
+  | { readonly do: 'retire-set'; readonly set: string }
   | { readonly do: 'create-probe' | 'remove-probe'; readonly stage: string }
   | { readonly do: 'teardown'; readonly action: TeardownAction }

@@ -5,6 +5,7 @@ import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { summarize } from './health.ts'
+import { healthHint } from './hints.ts'
 import { recordProof } from './judge-probe.ts'
 import { recordRedeliveries } from './redelivery.ts'
 import { judgeTeardown } from './teardown.ts'
@@ -19,7 +20,7 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
     stages: judged.length > 0 ? judged.map((one) => toStageStatus(one, seen.nowMs)) : seen.delivery.status?.stages,
     teardown: undefined,
   }
-  return { fields, conditions: [progressing(judged, decision)] }
+  return { fields, conditions: [progressing(judged, decision), ...degradedOf(seen, judged)] }
 }
 
 function progressing(judged: readonly StageJudgement[], decision: Decision<DeliveryAction>): ConditionDraft {
@@ -35,6 +36,30 @@ function progressing(judged: readonly StageJudgement[], decision: Decision<Deliv
     }
   const reason = decision.is === 'done' ? 'Settled' : decision.is === 'stalled' ? 'Stalled' : 'Waiting'
   return { type: 'Progressing', status: 'False', reason, message: '' }
+}
+
+/** Trouble that has not stopped a stage: it works with less, or it is still being brought and something fails meanwhile. */
+function degradedOf({ delivery }: DeliverySeen, judged: readonly StageJudgement[]): readonly ConditionDraft[] {
+  const troubles = judged.flatMap((one) => {
+    const trouble = one.state === 'Failed' ? undefined : troubleOf(one)
+    return trouble ? [`${one.seen.stage.name}: ${trouble.message.replace(/[.\s]+$/, '')}. ${trouble.hint}`] : []
+  })
+  if (troubles.length > 0)
+    return [{ type: 'Degraded', status: 'True', reason: 'StageDegraded', message: troubles.join('; ') }]
+  const known = delivery.status?.conditions?.some((condition) => condition.type === 'Degraded')
+  return known ? [{ type: 'Degraded', status: 'False', reason: 'NotDegraded', message: '' }] : []
+}
+
+/** What is wrong with a stage, whether or not it stops it. */
+function troubleOf({
+  seen,
+  state,
+  failure,
+}: StageJudgement): (StageStatus['lastError'] & { hint: string }) | undefined {
+  if (state !== 'Healthy') return failure
+  const finding = seen.parts.flatMap((part) => part.findings ?? []).find((one) => one.state === 'degraded')
+  if (!finding) return undefined
+  return { code: 'CAPT_STAGE_DEGRADED', message: finding.evidence, hint: healthHint(finding.evidence) }
 }
 
 /** Housekeeping on the delivery itself moves nothing: it must not look like a beginning that was broken off. */
@@ -65,7 +90,7 @@ function reportTeardown(seen: DeliverySeen): StatusReport {
 }
 
 function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
-  const { seen, state, decision, failure } = judged
+  const { seen, state, decision } = judged
   const { before, rendered } = seen
   if (!seen.isWanted) return { name: seen.stage.name, state }
   const now = toTimestamp(nowMs)
@@ -80,7 +105,8 @@ function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {
   const verification = recordProof(seen, judged.verification)
   const redelivery = recordRedeliveries(seen.parts, before, judged.redelivered, nowMs)
   const speaks = decision.is === 'waiting' || decision.is === 'stalled'
-  const error = state === 'Healthy' ? undefined : (failure ?? (judged.attempts > 0 ? before?.lastError : undefined))
+  const isRetrying = state !== 'Healthy' && judged.attempts > 0
+  const error = troubleOf(judged) ?? (isRetrying ? before?.lastError : undefined)
   return {
     name: seen.stage.name,
     state,

@@ -1,12 +1,17 @@
 // What a health check may answer, with the evidence for it.
 export interface Finding {
-  readonly state: 'healthy' | 'progressing' | 'failed'
+  /** `degraded` works now, and something around it does not. */
+  readonly state: 'healthy' | 'degraded' | 'progressing' | 'failed'
   readonly evidence: string
   /** Says why, not only that: the one to show when there are several. */
   readonly isCause?: boolean
 }
 
 export const healthy = (evidence: string): Finding => ({ state: 'healthy', evidence })
+export const degraded = (evidence: string): Finding => ({ state: 'degraded', evidence })
 export const progressing = (evidence: string): Finding => ({ state: 'progressing', evidence })
 export const troubled = (evidence: string): Finding => ({ state: 'progressing', evidence, isCause: true })
 export const failed = (evidence: string): Finding => ({ state: 'failed', evidence })
+
+/** Whether what was looked at does its work. */
+export const isWorking = ({ state }: Finding): boolean => state === 'healthy' || state === 'degraded'

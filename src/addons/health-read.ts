@@ -39,7 +39,12 @@ export function ref(group: string, version: string, kind: string, namespaced = t
   return { group, version, kind, plural: pluralOf(kind), namespaced }
 }
 
-export function targetOf(check: Check): { readonly kind: KindRef; readonly key: Key } {
+export interface Target {
+  readonly kind: KindRef
+  readonly key: Key
+}
+
+export function targetOf(check: Check): Target {
   const key: Key = check.namespace ? { namespace: check.namespace, name: check.name } : { name: check.name }
   return { kind: kindOfCheck(check), key }
 }
@@ -80,8 +85,8 @@ export async function look(objects: Objects, check: Check): Promise<Sight> {
     const object = await objects.get<UnknownObject>(kind, key)
     if (!object || check.type !== 'DeploymentAvailable') return { object, beside: [], served: true }
     if (!isAvailable(object)) return { object, beside: await podsOf(objects, object), served: true }
-    const misplaced = check.awayFrom ? await nodesUnder(objects, object, check.awayFrom) : []
-    return { object, beside: [], misplaced, served: true }
+    if (!check.awayFrom) return { object, beside: [], served: true }
+    return { object, beside: [], misplaced: await nodesUnder(objects, object, check.awayFrom), served: true }
   } catch (error) {
     if (isKubeError(error, 'KindNotServed')) return { ...NOTHING, served: false }
     if (isKubeError(error, 'NotFound')) return NOTHING

@@ -85,25 +85,139 @@ describe('health of a HelmRelease', () => {
   })
 })
 
+/** Conditions and generations as source-controller 1.9 and helm-controller 1.6 were seen to write them. */
+const own = (observedGeneration: number, ...args: Parameters<typeof condition>) => ({
+  ...condition(...args),
+  observedGeneration,
+})
+const PULL = ['OCIArtifactPullFailed', 'failed to determine artifact digest: 503'] as const
+const fetchFailed = (generation: number) => [
+  own(generation, 'Ready', 'False', ...PULL),
+  own(generation, 'FetchFailed', 'True', ...PULL),
+]
+const stored = (generation: number) => own(generation, 'ArtifactInStorage', 'True', 'Succeeded', 'stored')
+
 describe('health of a source', () => {
+  const source = (generation: number, status: object | undefined) =>
+    object('OCIRepository', status ? { status } : {}, generation)
+  for (const [what, generation, status, state, text] of [
+    ['has no status yet', 1, undefined, 'progressing', /no status yet/],
+    ['has no status yet when only the default is there', 1, { observedGeneration: -1 }, 'progressing', /no status yet/],
+    [
+      'fails at its first fetch, which leaves the generation of the status at -1',
+      1,
+      { observedGeneration: -1, conditions: fetchFailed(1) },
+      'failed',
+      /OCIArtifactPullFailed: failed to determine artifact digest: 503$/,
+    ],
+    [
+      'fails after a change of its spec: the artifact in storage is of the spec before',
+      2,
+      { observedGeneration: 1, conditions: [...fetchFailed(2), stored(1)], artifact: {} },
+      'failed',
+      /OCIArtifactPullFailed/,
+    ],
+    [
+      'is not failed by a condition about the spec before',
+      2,
+      { observedGeneration: 1, conditions: fetchFailed(1) },
+      'progressing',
+      /no status yet/,
+    ],
+    [
+      'is degraded when a refresh fails and the artifact of the present spec is in storage',
+      1,
+      { observedGeneration: 1, conditions: [...fetchFailed(1), stored(1)], artifact: {} },
+      'degraded',
+      /503 \(the artifact fetched before is used\)$/,
+    ],
+    [
+      'is failed when it is stalled, whatever is in storage',
+      1,
+      { observedGeneration: 1, conditions: [own(1, 'Stalled', 'True', 'URLInvalid', 'bad'), stored(1)] },
+      'failed',
+      /URLInvalid: bad/,
+    ],
+    [
+      'is not healthy by a Ready=True of the spec before',
+      2,
+      { observedGeneration: 1, conditions: [own(1, 'Ready', 'True', 'Succeeded'), stored(1)] },
+      'progressing',
+      /no status yet/,
+    ],
+    [
+      'says what it waits for while it fetches',
+      2,
+      { observedGeneration: 1, conditions: [own(2, 'Ready', 'Unknown', 'Progressing', 'building artifact')] },
+      'progressing',
+      /Progressing: building artifact/,
+    ],
+    [
+      'is healthy when it was fetched',
+      1,
+      { observedGeneration: 1, conditions: [own(1, 'Ready', 'True', 'Succeeded'), stored(1)] },
+      'healthy',
+      /fetched/,
+    ],
+  ] as const) {
+    it(what, () => {
+      const finding = see({ type: 'SourceReady' }, source(generation, status))
+      assert.equal(finding.state, state, finding.evidence)
+      assert.match(finding.evidence, text)
+    })
+  }
+
   it('does not wait for an OCI HelmRepository, which never has a status', () => {
     assert.equal(
       see({ type: 'SourceReady', kind: 'HelmRepository' }, object('HelmRepository', { spec: { type: 'oci' } })).state,
       'healthy',
     )
   })
+})
 
-  it('is failed when the fetch failed', () => {
-    const finding = see(
-      { type: 'SourceReady' },
-      object('OCIRepository', {
-        status: {
-          observedGeneration: 1,
-          conditions: [condition('Ready', 'False'), condition('FetchFailed', 'True', 'URLInvalid', 'bad')],
+describe('health of a HelmRelease whose action fails', () => {
+  const failing = (generation: number, observed: number, reason: string, more: object[] = []) =>
+    see(
+      { type: 'HelmReleaseReady' },
+      object(
+        'HelmRelease',
+        {
+          status: {
+            observedGeneration: observed,
+            conditions: [own(generation, 'Ready', 'False', reason, 'timed out'), ...more],
+          },
         },
-      }),
+        generation,
+      ),
     )
-    assert.deepEqual([finding.state, finding.evidence], ['failed', 'OCIRepository it: URLInvalid: bad'])
+
+  for (const reason of ['InstallFailed', 'UpgradeFailed', 'TestFailed', 'ValuesError', 'ArtifactFailed'])
+    it(`shows ${reason} as a cause before the status has caught up with the spec`, () => {
+      const finding = failing(2, 1, reason)
+      assert.deepEqual([finding.state, finding.isCause], ['progressing', true])
+      assert.match(finding.evidence, new RegExp(`${reason}: timed out`))
+    })
+
+  for (const reason of ['DependencyNotReady', 'SourceNotReady', 'Progressing'])
+    it(`does not take ${reason} for a cause: it passes by itself`, () => {
+      assert.equal(failing(2, 1, reason).isCause, undefined)
+    })
+
+  for (const [history, version, state] of [
+    [[{ chartVersion: '1.14.1', status: 'deployed' }], '1.14.1', 'degraded'],
+    [[{ chartVersion: '1.14.1', status: 'deployed' }], '1.14.2', 'progressing'],
+    [[{ chartVersion: '1.14.1', status: 'failed' }], '1.14.1', 'progressing'],
+    [[], '1.14.1', 'progressing'],
+  ] as const)
+    it(`is ${state} when its source fails with ${JSON.stringify(history)} and ${version} wanted`, () => {
+      const conditions = [own(1, 'Ready', 'False', 'SourceNotReady', 'OCIRepository is not ready')]
+      const status = { observedGeneration: 1, conditions, history }
+      assert.equal(see({ type: 'HelmReleaseReady', version }, object('HelmRelease', { status })).state, state)
+    })
+
+  it('is failed by Stalled of its own generation, although the status is behind', () => {
+    const stalledNow = own(2, 'Stalled', 'True', 'RetriesExceeded', 'too often')
+    assert.equal(failing(2, 1, 'InstallFailed', [stalledNow]).state, 'failed')
   })
 })
 

@@ -2,6 +2,8 @@
 import type { StageStatus } from '#api'
 import { act, waiting } from '#runtime'
 import type { DeliveryAction, DeliverySeen, PartSeen, StageSeen } from './delivery-seen.ts'
+import { isWorking } from './health-finding.ts'
+import { targetOf } from './health-read.ts'
 import { healthHint } from './hints.ts'
 import { judgeAbsence } from './redelivery.ts'
 import { fail, isLate, untilLate, type Verdict } from './verdict.ts'
@@ -48,12 +50,17 @@ export function judgeFindings(
   const { findings } = part
   if (!findings) return { state: 'Checking', decision: waiting('NotLookedYet', 'Looking into the workload cluster') }
   const broken = findings.filter((finding) => finding.state === 'failed')
-  const open = findings.filter((finding) => finding.state !== 'healthy')
+  const open = findings.filter((finding) => !isWorking(finding))
   if (open.length === 0) return undefined
   const isOver = isLate(seen, all, before)
-  const message = (broken[0] ?? open.find((finding) => finding.isCause) ?? open[0])!.evidence
-  if (broken.length === 0 && !isOver)
-    return { state: 'Checking', decision: waiting('NotHealthy', message, untilLate(seen, all, before)) }
+  const cause = broken[0] ?? open.find((finding) => finding.isCause)
+  const message = (cause ?? open[0])!.evidence
+  if (broken.length === 0 && !isOver) {
+    const decision = waiting('NotHealthy', message, untilLate(seen, all, before))
+    // A cause is shown as soon as it is seen, not only when the stage has run out of time.
+    const failure = { code: 'CAPT_STAGE_TROUBLED', message, hint: healthHint(message) }
+    return { state: 'Checking', decision, ...(cause ? { failure } : {}) }
+  }
   const code = broken.length > 0 ? 'CAPT_STAGE_UNHEALTHY' : 'CAPT_STAGE_TIMEOUT'
   const text = broken.length > 0 ? message : `Not healthy after ${seen.stage.timeout}: ${message}`
   return fail(
@@ -80,5 +87,7 @@ function retriesFor(
   if (releases.length === 0 && part.carriers.some((carrier) => carrier.shared))
     return [{ do: 'nudge', stage: seen.stage.name, part: index, attempt }]
   if (releases.length === 0) return [{ do: 'redeliver', stage: seen.stage.name, part: index, why }]
-  return releases.map((check) => ({ do: 'retry-release', namespace: check.namespace ?? '', name: check.name, attempt }))
+  // Sources first: a release that starts over on an old artifact would fail the same way.
+  const sources = part.checks.filter((check) => check.type === 'SourceReady')
+  return [...sources, ...releases].map((check) => ({ do: 'retry-flux', target: targetOf(check), attempt }))
 }

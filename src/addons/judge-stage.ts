@@ -2,7 +2,7 @@
 // gate, then part by part deliver and look, and last the proof that machines come, where it is asked for.
 import type { StageStatus } from '#api'
 import { toTimestamp } from '#lib'
-import { done, stalled } from '#runtime'
+import { act, done, stalled } from '#runtime'
 import type { DeliveryAction, DeliverySeen, StageSeen } from './delivery-seen.ts'
 import { judgeExisting, unreachable } from './judge-existing.ts'
 import { judgePart } from './judge-part.ts'
@@ -67,6 +67,9 @@ function verdictOf(
   const proof = judgeProbe(seen, all, before)
   if (proof && unready.length > 0) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)
   if (proof) return { startedAt, ...proof }
+  const [obsolete] = seen.obsoleteSets
+  if (obsolete !== undefined)
+    return { state: 'Delivering', decision: act<DeliveryAction>({ do: 'retire-set', set: obsolete }), startedAt }
   return { state: 'Healthy', decision: done, startedAt, attempts: 0, lastAttemptAt: undefined }
 }
 

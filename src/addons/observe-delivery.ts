@@ -15,6 +15,7 @@ import type { World } from '#runtime'
 import type { CarrierMemory } from './carriers.ts'
 import type { DeliveryPorts } from './delivery-ports.ts'
 import type { DeliverySeen, StageSeen, WorkloadSight } from './delivery-seen.ts'
+import { isWorking } from './health-finding.ts'
 import { targetOf } from './health-read.ts'
 import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
 import { isQuiet, observeStages, ownSets, toSight } from './observe-stages.ts'
@@ -229,7 +230,7 @@ function watch(
   workload: Workload | undefined,
 ): boolean {
   const open = seen.stages.filter((one) => one.isWanted).flatMap((one) => one.parts)
-  const unfinished = open.filter((part) => !part.findings?.every((finding) => finding.state === 'healthy'))
+  const unfinished = open.filter((part) => !part.findings?.every(isWorking))
   if (!workload || seen.workload.is !== 'open' || seen.teardown || unfinished.length === 0) {
     watches.release(cluster)
     return false

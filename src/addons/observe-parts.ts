@@ -3,7 +3,7 @@ import { type AddonStage, type AnyObject, clusterResourceSetBindingKind } from '
 import type { Objects } from '#kube'
 import type { PartSeen } from './delivery-seen.ts'
 import { judge } from './health.ts'
-import type { Finding } from './health-finding.ts'
+import { type Finding, isWorking } from './health-finding.ts'
 import { type Check, look } from './health-read.ts'
 import { FLUX_NAMESPACE } from './names.ts'
 import type { StageContext } from './observe-stages.ts'
@@ -57,7 +57,7 @@ export async function observeParts(
     const findings: readonly Finding[] | undefined = isVisible
       ? await lookAt(workload!.objects, part.checks)
       : undefined
-    const isHealthy: boolean = findings?.every((finding) => finding.state === 'healthy') ?? false
+    const isHealthy: boolean = findings?.every(isWorking) ?? false
     const absence =
       mayLook && isDelivered && workload
         ? await presence.look(workload.objects, `${cluster.namespace}/${part.set}`, part.manifests, {

@@ -2,6 +2,7 @@
 import { type AddonStage, type AnyObject, findCondition, NodeKind, PodKind, type StageStatus } from '#api'
 import type { Objects } from '#kube'
 import type { PartSeen } from './delivery-seen.ts'
+import { isWorking } from './health-finding.ts'
 import { CONTENT_ANNOTATION, MANAGED_LABEL } from './names.ts'
 import { probeKey, renderProbePod } from './probe.ts'
 import type { Rendered } from './render-stage.ts'
@@ -43,7 +44,7 @@ export async function observeProbe(
 
 function isHealthy({ isWritten, rows, findings }: PartSeen): boolean {
   if (!isWritten || !rows.every((row) => row.equal)) return false
-  return findings?.every(({ state }) => state === 'healthy') ?? false
+  return findings?.every(isWorking) ?? false
 }
 
 interface ContainerState {

@@ -153,6 +153,7 @@ export async function observeStages(context: StageContext): Promise<StagesSeen> 
       parts,
       existing,
       hasSets: stageSets.length > 0,
+      obsoleteSets: obsoleteOf(stageSets, rendered),
       before,
       probe,
     })
@@ -167,6 +168,12 @@ export function isQuiet(
   const { wanted } = readWishes(stages, cluster.labels, parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION]))
   if (wanted.size > 0 || ownSets(context).length > 0) return false
   return (delivery.status?.stages ?? []).every((one) => one.state === 'NotWanted')
+}
+
+function obsoleteOf(sets: readonly AnyObject[], rendered: Rendered | undefined): readonly string[] {
+  if (rendered?.is !== 'ready') return []
+  const needed = new Set(rendered.parts.map((part) => part.set))
+  return sets.map(({ metadata }) => metadata.name).filter((name) => !needed.has(name))
 }
 
 /** The chart of the stage that follows: if Flux cannot fetch that, it is better known before the gate opens. */

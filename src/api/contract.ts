@@ -141,15 +141,25 @@ export function hasTrueCondition(conditions: unknown, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True'
 }
 
+export interface ForeignCondition {
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly observedGeneration?: number
+}
+
 /** Reads a condition leniently: foreign objects may lack reason or message. */
-export function findCondition(
-  conditions: unknown,
-  type: string,
-): { readonly status: string; readonly reason: string; readonly message: string } | undefined {
+export function findCondition(conditions: unknown, type: string): ForeignCondition | undefined {
   if (!Array.isArray(conditions)) return undefined
   const found = fieldsOf(conditions.find((item) => fieldsOf(item)['type'] === type))
   if (found['type'] !== type) return undefined
-  return { status: textOf(found['status']), reason: textOf(found['reason']), message: textOf(found['message']) }
+  const { observedGeneration } = found
+  return {
+    status: textOf(found['status']),
+    reason: textOf(found['reason']),
+    message: textOf(found['message']),
+    ...(typeof observedGeneration === 'number' ? { observedGeneration } : {}),
+  }
 }
 
 /** The owner reference to a Cluster, of whatever version. Never found by equal names. */

@@ -1,5 +1,5 @@
 // Plays source-controller: sources become fetched artifacts while the controller's Deployment is available.
-import { type AnyObject, ConfigMapKind, DeploymentKind, type KindRef, keyOf } from '#api'
+import { type AnyObject, type Condition, ConfigMapKind, DeploymentKind, type KindRef, keyOf } from '#api'
 import type { Cache, Projected } from '#kube'
 import { isPlainObject, shortHash, toTimestamp } from '#lib'
 import {
@@ -101,12 +101,14 @@ function report(seen: Seen, kind: KindRef) {
   if (!isAlive || source.metadata.deletionTimestamp || source.spec?.suspend || isStatic(source, kind)) return {}
   const { generation } = source.metadata
   const previous = source.status?.conditions
-  const wrong =
-    faultOfUrl(source, kind) ??
-    (fault.is === 'pull' ? ['OCIArtifactPullFailed', 'failed to pull artifact (simulated)'] : undefined)
-  if (wrong) {
-    const [reason, message] = wrong as [string, string]
+  // As source-controller does: only success or a terminal error raises the generation of the whole status; a failed
+  // refresh keeps the artifact of the fetch before it.
+  const stored = artifactCondition(source)
+  const terminal = faultOfUrl(source, kind)
+  if (terminal) {
+    const [reason, message] = terminal
     const drafts = [
+      { type: 'Stalled', status: 'True', reason, message },
       { type: 'Ready', status: 'False', reason, message },
       { type: 'FetchFailed', status: 'True', reason, message },
     ] as const
@@ -114,13 +116,19 @@ function report(seen: Seen, kind: KindRef) {
       fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) },
     }
   }
+  if (fault.is === 'pull') {
+    const [reason, message] = ['OCIArtifactPullFailed', 'failed to pull artifact (simulated)']
+    const drafts = [
+      { type: 'Ready', status: 'False', reason, message },
+      { type: 'FetchFailed', status: 'True', reason, message },
+    ] as const
+    return { fields: { conditions: [...conditionList(previous, drafts, nowMs, generation), ...stored] } }
+  }
   if (fetchesIn(seen) > 0) {
     const drafts = [
       { type: 'Ready', status: 'Unknown', reason: 'Progressing', message: 'fetching the artifact (simulated)' },
     ] as const
-    return {
-      fields: { observedGeneration: generation, conditions: conditionList(previous, drafts, nowMs, generation) },
-    }
+    return { fields: { conditions: [...conditionList(previous, drafts, nowMs, generation), ...stored] } }
   }
   const revision = `${source.spec?.ref?.tag ?? source.spec?.version ?? 'latest'}@sha256:${shortHash(JSON.stringify(source.spec), 16)}`
   const message = `stored artifact for '${revision}' (simulated)`
@@ -145,6 +153,12 @@ function report(seen: Seen, kind: KindRef) {
       conditions: conditionList(previous, drafts, nowMs, generation),
     },
   }
+}
+
+/** The condition of the artifact that was fetched before, as it was written then. */
+function artifactCondition({ status }: Source): readonly Condition[] {
+  const known = Array.isArray(status?.conditions) ? (status.conditions as readonly Condition[]) : []
+  return status?.artifact ? known.filter(({ type }) => type === 'ArtifactInStorage') : []
 }
 
 /** What the real controller refuses before it fetches anything. */

@@ -78,7 +78,8 @@ export function report(seen: Seen): StatusReport {
       ...(stalled ? [{ type: 'Stalled', status: 'True', reason: stalled, message } as const] : []),
     ]
     return {
-      observedGeneration: generation,
+      // As helm-controller does: only success or a terminal error raises the generation of the whole status.
+      ...(ready === 'True' || stalled ? { observedGeneration: generation } : {}),
       conditions: conditionList(previous, drafts, nowMs, generation),
       ...(resetAt ? { lastHandledResetAt: resetAt } : {}),
     }
