@@ -62,6 +62,20 @@ describe('kubectl and the embedded API', () => {
     assert.match(await ok('api-resources --api-group=example.com'), /widgets +wd +example.com\/v1 +true +Widget/)
   })
 
+  it('deletes nothing by a label that no object has, whatever the label is called', async () => {
+    for (const name of ['one', 'two']) await ok(`create configmap ${name} --from-literal=a=b`)
+    for (const key of ['toString', 'constructor', 'hasOwnProperty', 'valueOf']) {
+      assert.match(await ok(`delete configmap -l ${key}`), /No resources found/)
+      assert.equal((await ok(`get configmap -l ${key} -o name`)).trim(), '')
+      assert.match(await ok(`get configmap -l !${key} -o name`), /configmap\/one\nconfigmap\/two/)
+    }
+    await ok('label configmap one toString=yes constructor=no')
+    assert.equal((await ok('get configmap -l toString -o name')).trim(), 'configmap/one')
+    await ok('label configmap one toString- constructor-')
+    assert.equal((await ok('get configmap -l toString -o name')).trim(), '')
+    await ok('delete configmap one two')
+  })
+
   it('explains fields with their descriptions', async () => {
     const text = await ok('explain widget.spec')
     assert.match(text, /What the widget should be\./)

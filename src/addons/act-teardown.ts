@@ -1,6 +1,8 @@
 // Carries out the steps of a teardown: deletes, takes finalizers off what nobody will finish, closes gates.
+
 import { AddonDelivery, type AnyObject, keyOf } from '#api'
 import { isKubeError, type Objects } from '#kube'
+import { ownValue } from '#lib'
 import type { World } from '#runtime'
 import { labelCluster } from './act-delivery.ts'
 import { carrierKind } from './carriers.ts'
@@ -57,7 +59,8 @@ async function closeGate(world: World, observer: Observer, seen: DeliverySeen, s
   const label = own?.stage.gateLabel
   const gates = new Map(parseGates(delivery.metadata.annotations?.[GATES_ANNOTATION]))
   if (label && gates.has(label)) {
-    if (seen.cluster?.labels[label] !== undefined) await labelCluster(world, observer, seen, { [label]: null })
+    if (ownValue(seen.cluster?.labels, label) !== undefined)
+      await labelCluster(world, observer, seen, { [label]: null })
     gates.delete(label)
     const annotations = { [GATES_ANNOTATION]: formatGates(gates) || null }
     await world.objects.patch(AddonDelivery, keyOf(delivery), { type: 'merge', body: { metadata: { annotations } } })

@@ -1,5 +1,5 @@
 // A path into an object as people write it in a health check: status.phase, status.conditions[type=Ready].status.
-import { CaptError, isPlainObject } from '#lib'
+import { CaptError, isPlainObject, ownValue } from '#lib'
 
 type Step = { readonly field: string } | { readonly where: string; readonly is: string } | { readonly index: number }
 
@@ -26,10 +26,10 @@ export function parsePath(path: string): readonly Step[] {
 /** Undefined when there is nothing at the path. */
 export function readPath(object: unknown, path: string): unknown {
   return parsePath(path).reduce<unknown>((value, step) => {
-    if ('field' in step) return isPlainObject(value) ? value[step.field] : undefined
+    if ('field' in step) return isPlainObject(value) ? ownValue(value, step.field) : undefined
     if (!Array.isArray(value)) return undefined
     if ('index' in step) return value[step.index]
-    return value.find((item) => isPlainObject(item) && String(item[step.where]) === step.is)
+    return value.find((item) => isPlainObject(item) && String(ownValue(item, step.where)) === step.is)
   }, object)
 }
 

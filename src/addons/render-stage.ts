@@ -2,7 +2,7 @@
 // and the checks that must pass before the next part goes out. Pure; everything it needs was read before.
 import type { AddonDelivery, AddonStage } from '#api'
 import type { Values } from '#catalog'
-import { CaptError, hashOf, isCaptError, type Json, type JsonObject } from '#lib'
+import { CaptError, hashOf, isCaptError, type Json, type JsonObject, ownValue } from '#lib'
 import { expand } from './expand.ts'
 import { renderFlux } from './flux-install.ts'
 import { fluxChecks, READINESS_JOB, renderProbe, renderReadinessJob } from './flux-stage.ts'
@@ -229,7 +229,7 @@ function renderResources(input: StageInput, resources: NonNullable<AddonStage['r
 }
 
 function textOf(variables: Variables, name: string): string | undefined {
-  const value = variables[name]
+  const value = ownValue(variables, name)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 

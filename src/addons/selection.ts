@@ -1,10 +1,12 @@
 // Label selectors, as the pipeline states them. Pure.
+
 import type { AddonPipeline } from '#api'
+import { ownValue } from '#lib'
 
 type Selector = AddonPipeline['spec']['clusterSelector']
 
 export function selects(selector: Selector, labels: Readonly<Record<string, string>>): boolean {
-  const exact = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value)
+  const exact = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => ownValue(labels, key) === value)
   return exact && (selector.matchExpressions ?? []).every((expression) => matches(expression, labels))
 }
 
@@ -12,7 +14,7 @@ function matches(
   { key, operator, values = [] }: NonNullable<Selector['matchExpressions']>[number],
   labels: Readonly<Record<string, string>>,
 ): boolean {
-  const value = labels[key]
+  const value = ownValue(labels, key)
   switch (operator) {
     case 'In':
       return value !== undefined && values.includes(value)

@@ -9,7 +9,7 @@ import {
   type VariableSource,
 } from '#api'
 import type { Objects } from '#kube'
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, ownValue, setOwnValue } from '#lib'
 import { readPath } from './health-path.ts'
 import type { Variables } from './variables.ts'
 import { flattenOutputs } from './variables.ts'
@@ -82,8 +82,8 @@ export function outputsOf(object: object): Readonly<Record<string, unknown>> {
 function chooseKeys(found: Variables, keys: Readonly<Record<string, string>>): Variables {
   const chosen: Record<string, Json> = {}
   for (const [variable, path] of Object.entries(keys)) {
-    const value = Object.hasOwn(found, path) ? found[path] : (readPath(found, path) as Json | undefined)
-    if (value !== undefined) chosen[variable] = value
+    const value = ownValue(found, path) ?? (readPath(found, path) as Json | undefined)
+    if (value !== undefined) setOwnValue(chosen, variable, value)
   }
   return chosen
 }

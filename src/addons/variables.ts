@@ -1,7 +1,7 @@
 // The values that ${NAME} stands for on one Cluster. Outputs of Terraform are data of any shape; they are offered under
 // their own names and, flattened, in capitals: karpenter.queue_name is also KARPENTER_QUEUE_NAME.
 import type { ClusterFacts } from '#api'
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, setOwnValue } from '#lib'
 
 export type Variables = Readonly<Record<string, Json>>
 
@@ -60,7 +60,7 @@ export function flattenOutputs(outputs: Readonly<Record<string, unknown>>): Reco
   }
   for (const [key, value] of Object.entries(outputs)) {
     visit([key], value)
-    if (value !== null && value !== undefined) flat[key] = value as Json
+    if (value !== null && value !== undefined) setOwnValue(flat, key, value as Json)
   }
   return flat
 }

@@ -1,6 +1,8 @@
 // Who asked for a stage. People ask with labels on the Cluster; a gate label asks too when a person set it, but it
 // never opens the gate: capt does that, and remembers whose label it was.
+
 import type { AddonStage } from '#api'
+import { ownValue } from '#lib'
 import { withNeeds } from './plan.ts'
 
 /** Gates that capt has opened, and who had put the label there. */
@@ -16,8 +18,10 @@ export interface Wishes {
 type Wishing = Pick<AddonStage, 'name' | 'needs' | 'enabledBy' | 'gateLabel'>
 
 export function readWishes(stages: readonly Wishing[], labels: Readonly<Record<string, string>>, gates: Gates): Wishes {
-  const isPersons = (key: string, value: string) => labels[key] === value && gates.get(key) !== 'capt'
-  const early = stages.filter(({ gateLabel }) => gateLabel && labels[gateLabel] === 'true' && !gates.has(gateLabel))
+  const isPersons = (key: string, value: string) => ownValue(labels, key) === value && gates.get(key) !== 'capt'
+  const early = stages.filter(
+    ({ gateLabel }) => gateLabel && ownValue(labels, gateLabel) === 'true' && !gates.has(gateLabel),
+  )
   const asked = stages.filter((stage) => {
     if (stage.enabledBy.length === 0) return true
     if (stage.gateLabel && isPersons(stage.gateLabel, 'true')) return true

@@ -1,5 +1,5 @@
 // The runtime check of our kinds: what a server would refuse, and besides that every unknown field, in words for people.
-import { closest, isPlainObject, type Json } from '#lib'
+import { closest, isPlainObject, type Json, ownValue } from '#lib'
 import type { Kind, KindOf } from './define-kind.ts'
 import { compileSchema } from './engine/compile.ts'
 import { RULES_NOT_CHECKED } from './engine/faults.ts'
@@ -136,7 +136,7 @@ export function schemaAt(schema: JsonSchema, steps: readonly (string | number)[]
   for (const step of steps) {
     const additional: JsonSchema | boolean | undefined = node?.additionalProperties
     if (typeof step === 'number') node = node?.items
-    else node = node?.properties?.[step] ?? (typeof additional === 'object' ? additional : undefined)
+    else node = ownValue(node?.properties, step) ?? (typeof additional === 'object' ? additional : undefined)
   }
   return node
 }

@@ -1,5 +1,6 @@
 // Field selectors: `metadata.name=x,status.phase!=Running`, with `\,` `\=` and `\\` escaped. Which fields a kind can be
 // selected by is the kind's business; every kind has metadata.name and, in a namespace, metadata.namespace.
+import { ownValue } from '#lib'
 import { type ApiObject, textAt } from './object.ts'
 import { badRequest } from './status.ts'
 
@@ -33,7 +34,7 @@ export function compileFieldSelector(
   const terms = parseFieldSelector(text)
   if (terms.length === 0) return { test: undefined }
   const tests = terms.map(({ field, equal, value }) => {
-    const read = METADATA_FIELDS[field] ?? (selectable.includes(field) ? readPath(field) : undefined)
+    const read = ownValue(METADATA_FIELDS, field) ?? (selectable.includes(field) ? readPath(field) : undefined)
     if (!read) throw badRequest(unknownField(field, selectable))
     return (object: ApiObject) => (read(object) === value) === equal
   })

@@ -1,4 +1,5 @@
 // Label selectors as clients write them in a query: `a=b,c!=d,e in (f,g),!h`.
+import { ownValue } from '#lib'
 import { qualifiedProblems } from './kinds/names.ts'
 import { badRequest } from './status.ts'
 
@@ -23,18 +24,19 @@ function parseTerm(text: string): LabelTest {
   const [, , absent, key = '', operator, value = '', membership, list = '', order, bound] = match
   for (const problem of qualifiedProblems(absent ?? key))
     throw badRequest(`unable to parse requirement: <nil>: Invalid value: ${JSON.stringify(absent ?? key)}: ${problem}`)
-  if (absent !== undefined) return (labels) => labels[absent] === undefined
-  if (operator === '!=') return (labels) => labels[key] !== value
-  if (operator !== undefined) return (labels) => labels[key] === value
+  if (absent !== undefined) return (labels) => ownValue(labels, absent) === undefined
+  if (operator === '!=') return (labels) => ownValue(labels, key) !== value
+  if (operator !== undefined) return (labels) => ownValue(labels, key) === value
   if (membership !== undefined) {
     const values = new Set(list.split(',').map((item) => item.trim()))
-    if (membership === 'in') return (labels) => labels[key] !== undefined && values.has(labels[key])
-    return (labels) => labels[key] === undefined || !values.has(labels[key])
+    const isMember = (value: string | undefined) => value !== undefined && values.has(value)
+    return (labels) => isMember(ownValue(labels, key)) === (membership === 'in')
   }
   if (order !== undefined) {
-    return (labels) => (order === '>' ? Number(labels[key]) > Number(bound) : Number(labels[key]) < Number(bound))
+    const isBeyond = (value: number) => (order === '>' ? value > Number(bound) : value < Number(bound))
+    return (labels) => isBeyond(Number(ownValue(labels, key)))
   }
-  return (labels) => labels[key] !== undefined
+  return (labels) => ownValue(labels, key) !== undefined
 }
 
 /** Commas inside parentheses belong to the list of values. */

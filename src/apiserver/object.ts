@@ -1,5 +1,7 @@
 // Objects as this server holds them: parsed JSON that we own and may change in place before it is stored.
+
 import type { OwnerReference } from '#api'
+import { ownValueAt } from '#lib'
 
 export interface Metadata {
   name: string
@@ -41,12 +43,7 @@ export function cloneJson<T>(value: T): T {
 
 /** The value at a path of keys, undefined as soon as a step is missing. */
 export function valueAt(value: unknown, ...path: readonly string[]): unknown {
-  let current = value
-  for (const key of path) {
-    if (current === null || typeof current !== 'object') return undefined
-    current = (current as Record<string, unknown>)[key]
-  }
-  return current
+  return ownValueAt(value, path)
 }
 
 export function recordAt(value: unknown, ...path: readonly string[]): Record<string, unknown> {

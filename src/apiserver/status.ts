@@ -156,6 +156,11 @@ export function unsupportedMediaType(accepted: readonly string[]): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message)
 }
 
+/** The request is valid and would keep the server from answering others. */
+export function tooExpensive(why: string): StatusError {
+  return new StatusError(422, 'Invalid', `the request is too expensive: ${why}`)
+}
+
 export function unauthorized(): StatusError {
   return new StatusError(401, 'Unauthorized', 'Unauthorized')
 }

@@ -1,5 +1,6 @@
 // What the scheduler would say: does this node satisfy these rules? Used to find placements that conflict with node pools,
 // and by the tests to prove the guard.
+import { ownValue } from '#lib'
 import type { Affinity, MatchExpression, NodeSelectorTerm } from './placement.ts'
 
 export interface PlacementNode {
@@ -39,7 +40,7 @@ function termMatches(term: NodeSelectorTerm, node: PlacementNode): boolean {
   const fields = term.matchFields ?? []
   if (expressions.length === 0 && fields.length === 0) return false
   return (
-    expressions.every((expression) => expressionMatches(expression, node.labels[expression.key])) &&
+    expressions.every((expression) => expressionMatches(expression, ownValue(node.labels, expression.key))) &&
     fields.every((field) => expressionMatches(field, field.key === 'metadata.name' ? node.name : undefined))
   )
 }
@@ -69,7 +70,9 @@ function compares(operator: 'Gt' | 'Lt', value: string | undefined, bound: strin
 
 /** Node selector, required affinity and taints together. */
 export function canRunOn(placement: Placement, node: PlacementNode): boolean {
-  const selected = Object.entries(placement.nodeSelector ?? {}).every(([key, value]) => node.labels[key] === value)
+  const selected = Object.entries(placement.nodeSelector ?? {}).every(
+    ([key, value]) => ownValue(node.labels, key) === value,
+  )
   if (!selected || !affinityMatches(placement.affinity, node)) return false
   return (node.taints ?? [])
     .filter(({ effect }) => effect !== 'PreferNoSchedule')

@@ -1,6 +1,6 @@
 // Chart values that a Karpenter version does not read. The chart ignores them in silence, which is how a cluster ends up
 // without a queue or with a default nobody chose; so what was renamed or removed is refused by name.
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue, ownValueAt } from '#lib'
 import type { Values } from './values-merge.ts'
 import { isAtLeast } from './version.ts'
 
@@ -66,10 +66,10 @@ function lintAwsSettings(version: string, values: Values): ValueFinding[] {
   if (!isPlainObject(aws))
     return [{ path: 'settings.aws', message: 'settings.aws is not read since 0.33', refused: true }]
   return Object.keys(aws).map((name) => {
-    const target = AWS_SETTINGS[name]
+    const target = ownValue(AWS_SETTINGS, name)
     const path = `settings.aws.${name}`
     if (target === undefined) {
-      const why = name in AWS_SETTINGS ? 'was dropped and has no successor' : 'is unknown'
+      const why = Object.hasOwn(AWS_SETTINGS, name) ? 'was dropped and has no successor' : 'is unknown'
       return { path, message: `${path} ${why}; Karpenter ${version} would ignore it`, refused: true }
     }
     const now = `settings.${target}`
@@ -85,5 +85,5 @@ function lintRetired(rule: Retired, version: string, values: Values): ValueFindi
 }
 
 export function valueAt(values: Values, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, key) => (isPlainObject(value) ? value[key] : undefined), values)
+  return ownValueAt(values, path.split('.'))
 }

@@ -1,7 +1,7 @@
 // Finds the Kubernetes, Flux and Karpenter versions that manifests name, wherever each kind keeps them.
 import { parseVersion } from '#catalog'
 import type { Manifest } from '#karpenter'
-import { isPlainObject } from '#lib'
+import { ownValueAt } from '#lib'
 
 interface Found {
   readonly from: string
@@ -58,8 +58,7 @@ function stageVersion(body: Readonly<Record<string, unknown>>, component: string
   return Array.isArray(stages) ? first(stages, (stage) => text(stage, component, 'version')) : undefined
 }
 
-const at = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((inner, key) => (isPlainObject(inner) ? inner[key] : undefined), value)
+const at = (value: unknown, ...path: string[]): unknown => ownValueAt(value, path)
 
 function text(value: unknown, ...path: string[]): string | undefined {
   const found = at(value, ...path)

@@ -1,7 +1,7 @@
 // Which objects belong to a Cluster and go with it, in the order in which they can be made again: owners first.
 // Pure: everything that was read comes in, a list goes out.
 import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue } from '#lib'
 
 export interface Node {
   readonly kind: KindRef
@@ -59,7 +59,7 @@ export function referredFrom(object: AnyObject): readonly string[] {
   const visit = (value: unknown, field: string): void => {
     if (Array.isArray(value)) for (const item of value) visit(item, field)
     if (!isPlainObject(value)) return
-    const kind = REFERENCES[field]
+    const kind = ownValue(REFERENCES, field)
     const isHere = value['namespace'] === undefined || value['namespace'] === namespace
     if (kind !== undefined && typeof value['name'] === 'string' && isHere) found.push(idOf(kind, value['name']))
     // A ClusterResourceSet names the kind beside the name.

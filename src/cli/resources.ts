@@ -13,7 +13,7 @@ import {
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
-import { CaptError } from '#lib'
+import { CaptError, ownValue } from '#lib'
 import type { Connected } from './command.ts'
 
 export const OUR_KINDS = [
@@ -36,7 +36,7 @@ const EXTRA_WORDS: Readonly<Record<string, string>> = {
 /** The kind a word means. Cluster API kinds are asked for in the version that the server serves. */
 export async function findKind(word: string, connected: Connected): Promise<KindRef> {
   const lower = word.toLowerCase()
-  const wanted = EXTRA_WORDS[lower] ?? lower
+  const wanted = ownValue(EXTRA_WORDS, lower) ?? lower
   const ours = OUR_KINDS.find(({ plural, singular, shortNames }) =>
     [plural, singular, ...(shortNames ?? [])].includes(wanted),
   )

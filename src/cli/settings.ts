@@ -2,7 +2,7 @@
 // default. Unknown keys and wrong types in the file are refused, so that a typo is not silently a default.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CaptError, isPlainObject, messageOf } from '#lib'
+import { CaptError, isPlainObject, messageOf, ownValue } from '#lib'
 import type { Arguments, Io, Option } from './command.ts'
 
 export const CONFIG_OPTION = {
@@ -25,7 +25,7 @@ export async function readSettings(
       if (flag !== undefined) return [name, flag]
       const variable = io.env[variableOf(name)]
       if (variable !== undefined) return [name, parseText(variable, option, variableOf(name))]
-      return [name, fromFile[name]]
+      return [name, ownValue(fromFile, name)]
     }),
   )
 }
@@ -61,7 +61,7 @@ async function readFile(file: string, options: Readonly<Record<string, Option>>,
   if (!isPlainObject(parsed))
     throw new CaptError('CAPT_SETTING_INVALID', 'The config file must hold options by name', { at: file })
   for (const [name, value] of Object.entries(parsed)) {
-    const option = options[name]
+    const option = ownValue(options, name)
     if (!option || name === 'config') {
       const hint = `one of: ${Object.keys(options)
         .filter((known) => known !== 'config')

@@ -1,4 +1,5 @@
 // Which image a node class boots. v1 wants it said: an alias for the family's own images, or terms that find one's own.
+import { ownValue } from '#lib'
 import { type Fields, stringsAt } from './fields.ts'
 import type { Note } from './finding.ts'
 import { imageTerms, type Term } from './selectors.ts'
@@ -49,7 +50,7 @@ function fits(alias: string | undefined, family: string | undefined): alias is s
 }
 
 function aliasOf(family: string | undefined, hasUserData: boolean, note: Note): string {
-  const known = family && ALIASES[family]
+  const known = family && ownValue(ALIASES, family)
   if (known) {
     if (!family.startsWith('Windows'))
       note(

@@ -1,7 +1,7 @@
 // Rewrites Helm values of an old Karpenter chart for a newer one: settings moved, what is gone named, and the placement
 // guard put into every term of an affinity that would otherwise replace the chart's own.
 import { type Affinity, AWS_SETTINGS, isAtLeast, mergeGuard, RETIRED, type Values } from '#catalog'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue } from '#lib'
 import { type Finding, notesFor } from './finding.ts'
 
 export interface MigratedValues {
@@ -20,7 +20,7 @@ export function migrateValues(old: Values, version: string, name = 'values'): Mi
   const classes: { instanceProfile?: string; tags?: Record<string, string> } = {}
   for (const [key, value] of Object.entries(isPlainObject(aws) ? aws : {})) {
     const path = `settings.aws.${key}`
-    const target = AWS_SETTINGS[key]
+    const target = ownValue(AWS_SETTINGS, key)
     if (key === 'defaultInstanceProfile' && typeof value === 'string') classes.instanceProfile = value
     if (key === 'tags' && isPlainObject(value))
       classes.tags = Object.fromEntries(Object.entries(value).map(([tag, text]) => [tag, String(text)]))
@@ -32,7 +32,7 @@ export function migrateValues(old: Values, version: string, name = 'values'): Mi
         'belongs into every EC2NodeClass now',
         `give the manifests together with --values to have it written there`,
       )
-    else if (target === undefined && key in AWS_SETTINGS)
+    else if (target === undefined && Object.hasOwn(AWS_SETTINGS, key))
       note('changed', 'CAPT_CONVERT_VALUES', path, 'was dropped and has no successor')
     else if (target === undefined)
       note(
@@ -81,7 +81,7 @@ export function migrateValues(old: Values, version: string, name = 'values'): Mi
 
 /** Removes and returns the value at a path; maps that become empty go too. */
 function take(fields: Record<string, unknown>, [key, ...rest]: readonly string[]): unknown {
-  if (key === undefined || !(key in fields)) return undefined
+  if (key === undefined || !Object.hasOwn(fields, key)) return undefined
   const value = fields[key]
   if (rest.length === 0) {
     delete fields[key]

@@ -1,5 +1,6 @@
 // Requirements of a pool: keys of older eras renamed, defaults that a webhook used to add written out, and what can
 // never match found before a cluster finds it.
+import { ownValue } from '#lib'
 import type { Fields } from './fields.ts'
 import type { Note } from './finding.ts'
 
@@ -47,12 +48,12 @@ function readOne(item: Fields, note: Note, at: string): Requirement | undefined 
     note('refused', 'CAPT_CONVERT_INVALID', `${at}.values`, 'must be a list')
     return undefined
   }
-  const removed = REMOVED[key]
+  const removed = ownValue(REMOVED, key)
   if (removed) {
     note('changed', 'CAPT_CONVERT_REQUIREMENT', at, `${key} was left out: ${removed}`)
     return undefined
   }
-  const renamed = RENAMED[key]
+  const renamed = ownValue(RENAMED, key)
   if (renamed)
     note(
       'changed',

@@ -1,4 +1,6 @@
 // JSON as a type, and the two operations everybody needs: a canonical text and deep equality.
+import { ownValue, setOwnValue } from './own.ts'
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 
@@ -48,7 +50,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => jsonEqual(item, b[i]))
   if (!isPlainObject(a) || !isPlainObject(b)) return false
   // No lists of keys: this compares what every event says with what is known.
-  for (const key in a) if (Object.hasOwn(a, key) && !jsonEqual(a[key], b[key])) return false
+  for (const key in a) if (Object.hasOwn(a, key) && !jsonEqual(a[key], ownValue(b, key))) return false
   for (const key in b) if (Object.hasOwn(b, key) && b[key] !== undefined && !Object.hasOwn(a, key)) return false
   return true
 }
@@ -59,10 +61,7 @@ export function copyOf<T>(value: T): T {
   if (!isPlainObject(value)) return value
   const copy: Record<string, unknown> = {}
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') Object.defineProperty(copy, key, { value: copyOf(value[key]), ...PLAIN })
-    else copy[key] = copyOf(value[key])
+    setOwnValue(copy, key, copyOf(value[key]))
   }
   return copy as T
 }
-
-const PLAIN = { enumerable: true, configurable: true, writable: true }

@@ -2,7 +2,7 @@
 // ConfigMap kube-system/capt-simulation of the workload cluster.
 import { type AnyObject, type ConfigMap, ConfigMapKind } from '#api'
 import type { Cache } from '#kube'
-import { isCaptError, parseDuration } from '#lib'
+import { isCaptError, ownValue, parseDuration } from '#lib'
 import { FAULT_ANNOTATION, FAULTS } from './names.ts'
 
 export type Fault =
@@ -38,7 +38,7 @@ export function faultOf(cache: Cache, object: AnyObject, ...names: readonly stri
   const own = object.metadata.annotations?.[FAULT_ANNOTATION]
   if (own !== undefined) return parseFault(own)
   const data = cache.get<ConfigMap>(ConfigMapKind, FAULTS)?.data ?? {}
-  const named = [object.metadata.name, ...names].find((name) => data[name] !== undefined)
+  const named = [object.metadata.name, ...names].find((name) => ownValue(data, name) !== undefined)
   return named === undefined ? NONE : parseFault(data[named])
 }
 

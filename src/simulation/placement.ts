@@ -1,6 +1,6 @@
 // Where a pod may go, as far as the simulation needs it: selector, required affinity, taints, CPU, one per host. Pure.
 import type { AnyObject } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue } from '#lib'
 
 export interface Pod extends AnyObject {
   readonly spec?: {
@@ -64,7 +64,7 @@ export function choose(
 function refusal(pod: Pod, node: Node, pods: readonly Pod[]): string | undefined {
   if (node.metadata.deletionTimestamp || node.spec?.unschedulable) return 'node(s) were unschedulable'
   const labels = node.metadata.labels ?? {}
-  if (!Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => labels[key] === value))
+  if (!Object.entries(pod.spec?.nodeSelector ?? {}).every(([key, value]) => ownValue(labels, key) === value))
     return "node(s) didn't match Pod's node affinity/selector"
   if (!matchesAffinity(pod, labels)) return "node(s) didn't match Pod's node affinity/selector"
   if (!(node.spec?.taints ?? []).every((taint) => bears(pod, taint))) return 'node(s) had untolerated taint(s)'
@@ -89,7 +89,7 @@ function matchesAffinity({ spec }: Pod, labels: Readonly<Record<string, string>>
 }
 
 function matches({ key, operator, values = [] }: Expression, labels: Readonly<Record<string, string>>): boolean {
-  const value = labels[key]
+  const value = ownValue(labels, key)
   if (operator === 'Exists') return value !== undefined
   if (operator === 'DoesNotExist') return value === undefined
   if (operator === 'NotIn') return value === undefined || !values.includes(value)
@@ -122,7 +122,7 @@ function isAvoided({ spec }: Pod, here: readonly Pod[]): boolean {
     const selector = isPlainObject(term['labelSelector']) ? term['labelSelector']['matchLabels'] : undefined
     if (!isPlainObject(selector)) return false
     return here.some((other) =>
-      Object.entries(selector).every(([key, value]) => other.metadata.labels?.[key] === value),
+      Object.entries(selector).every(([key, value]) => ownValue(other.metadata.labels, key) === value),
     )
   })
 }

@@ -1,16 +1,17 @@
 // How the memory cluster changes JSON: RFC 7386, RFC 6902, and apply as a merge without ownership.
-import { applyPatch, type Operation } from 'rfc6902'
 import { KubeError, type Patch } from '#kube'
-import { isPlainObject } from '#lib'
+import { applyJsonPatch, isPlainObject, ownValue, PatchError, type PatchOperation, setOwnValue } from '#lib'
 
 type Draft = Record<string, unknown>
 
 export function patched(object: object, patch: Patch): Draft {
   if (patch.type === 'merge') return mergePatch(structuredClone(object), patch.body) as Draft
-  const draft = structuredClone(object) as Draft
-  const fault = applyPatch(draft, structuredClone(patch.body) as Operation[]).find((result) => result !== null)
-  if (fault) throw new KubeError('Invalid', `the JSON patch does not apply: ${fault.message}`, { status: 422 })
-  return draft
+  try {
+    return applyJsonPatch(structuredClone(object), patch.body as readonly PatchOperation[]) as Draft
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error
+    throw new KubeError('Invalid', `the JSON patch does not apply: ${error.message}`, { status: 422 })
+  }
 }
 
 function mergePatch(target: unknown, patch: unknown): unknown {
@@ -19,7 +20,7 @@ function mergePatch(target: unknown, patch: unknown): unknown {
   for (const [field, value] of Object.entries(patch)) {
     if (value === undefined) continue
     if (value === null) delete result[field]
-    else result[field] = mergePatch(result[field], value)
+    else setOwnValue(result, field, mergePatch(ownValue(result, field), value))
   }
   return result
 }
@@ -32,7 +33,7 @@ const LIST_KEYS: Readonly<Record<string, (item: unknown) => unknown>> = {
 }
 
 export function applied(object: unknown, wanted: unknown, path = ''): unknown {
-  const keyOfItem = LIST_KEYS[path]
+  const keyOfItem = ownValue(LIST_KEYS, path)
   if (Array.isArray(wanted) && Array.isArray(object) && keyOfItem) {
     const byKey = new Map(object.map((item: unknown) => [keyOfItem(item), item]))
     for (const item of wanted) byKey.set(keyOfItem(item), applied(byKey.get(keyOfItem(item)), item))
@@ -42,7 +43,7 @@ export function applied(object: unknown, wanted: unknown, path = ''): unknown {
   const result: Draft = isPlainObject(object) ? structuredClone(object) : {}
   for (const [field, value] of Object.entries(wanted)) {
     if (value === undefined) continue
-    result[field] = applied(result[field], value, path === '' ? field : `${path}.${field}`)
+    setOwnValue(result, field, applied(ownValue(result, field), value, path === '' ? field : `${path}.${field}`))
   }
   return result
 }

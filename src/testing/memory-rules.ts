@@ -2,7 +2,7 @@
 // selector chooses.
 import { type AnyObject, apiVersionOf, groupKindOf, type KindRef } from '#api'
 import { type DeleteOptions, KubeError } from '#kube'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValueAt } from '#lib'
 
 export type Draft = Record<string, unknown> & { metadata: Record<string, unknown> }
 
@@ -69,7 +69,7 @@ export function matchesFields(object: AnyObject, selector: string | undefined): 
       const [, path, operator, value] = /^([^=!]+)(==|=|!=)(.*)$/.exec(part) ?? []
       if (path === undefined)
         throw new KubeError('Invalid', `fieldSelector: "${part}" is not a requirement`, { status: 400 })
-      const found = path.split('.').reduce<unknown>((at, name) => (isPlainObject(at) ? at[name] : undefined), object)
+      const found = ownValueAt(object, path.split('.'))
       return (String(found ?? '') === value) === (operator !== '!=')
     })
 }

@@ -1,4 +1,5 @@
 // The story of a cluster as moments: each is a fact that became true, said once, with its evidence.
+
 import {
   type AddonDelivery,
   type AnyObject,
@@ -8,6 +9,7 @@ import {
   readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
+import { ownValue } from '#lib'
 import type { ClusterObjects } from './cluster-tree.ts'
 
 export interface Moment {
@@ -116,7 +118,7 @@ function deliveryMoments(delivery: AddonDelivery, cluster: AnyObject): readonly 
   return (delivery.status?.stages ?? []).flatMap((stage) => {
     const sets = stage.delivered?.resources ?? []
     const gate = stage.gate
-    const opened = gate?.open && readCluster(cluster).labels[gate.label] !== undefined
+    const opened = gate?.open && ownValue(readCluster(cluster).labels, gate.label) !== undefined
     return [
       ...(opened
         ? [

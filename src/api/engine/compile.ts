@@ -1,5 +1,5 @@
 // The schema engine: checks a schema once, then prunes, defaults and validates values by it.
-import { CaptError, type Json, jsonEqual } from '#lib'
+import { CaptError, type Json, jsonEqual, ownValue } from '#lib'
 import type { CompiledSchema, Fault, SchemaEngine } from '../engine.ts'
 import type { JsonSchema } from '../schema.ts'
 import { Correlation } from './correlate.ts'
@@ -111,7 +111,7 @@ function isFieldPath(fieldPath: string, schema: JsonSchema): boolean {
   let node: JsonSchema | undefined = schema
   for (const name of names) {
     const additional: JsonSchema | boolean | undefined = node?.additionalProperties
-    node = node?.properties?.[name] ?? (typeof additional === 'object' ? additional : undefined)
+    node = ownValue(node?.properties, name) ?? (typeof additional === 'object' ? additional : undefined)
   }
   return names.length > 0 && node !== undefined
 }

@@ -1,6 +1,6 @@
 // Pairs each part of a new value with the same part of the old one, so that an unchanged fault can be tolerated on update.
 // Lists pair their items only when they are maps by key; sets and atomic lists are one piece.
-import { isPlainObject, type Json, jsonEqual } from '#lib'
+import { isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 
 export class Correlation {
@@ -60,5 +60,7 @@ export function findByKeys(schema: JsonSchema, list: readonly Json[], wanted: Js
   if (!isPlainObject(wanted)) return undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
   if (keys.some((key) => !Object.hasOwn(wanted, key))) return undefined
-  return list.find((item) => isPlainObject(item) && keys.every((key) => jsonEqual(item[key], wanted[key])))
+  return list.find(
+    (item) => isPlainObject(item) && keys.every((key) => jsonEqual(ownValue(item, key), ownValue(wanted, key))),
+  )
 }

@@ -1,5 +1,5 @@
 // Fills in defaults. A null that the schema does not allow counts as absent: it takes the default, or goes.
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, setOwnValue } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 
 export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json {
@@ -17,12 +17,11 @@ export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json
     const dropped = isForbiddenNull(item, field)
     if (dropped && field?.default === undefined) continue
     const filled = applyDefaults(dropped ? field!.default! : item, field)
-    if (key !== '__proto__') out[key] = filled
-    else Object.defineProperty(out, key, { value: filled, enumerable: true, configurable: true, writable: true })
+    setOwnValue(out, key, filled)
   }
   for (const [key, field] of Object.entries(schema?.properties ?? {})) {
     if (field.default !== undefined && field.default !== null && !Object.hasOwn(out, key))
-      out[key] = applyDefaults(field.default, field)
+      setOwnValue(out, key, applyDefaults(field.default, field))
   }
   return out
 }

@@ -1,7 +1,8 @@
 // Takes away what the schema does not know, and says which fields those were.
 // Object metadata is known by its own table, because no CRD spells it out.
+
 import type { Json } from '#lib'
-import { isPlainObject } from '#lib'
+import { isPlainObject, setOwnValue } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 
 type Mutable = Record<string, Json>
@@ -72,19 +73,13 @@ function pruneNode(
       continue
     }
     const property = schema?.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined
-    if (property) set(out, key, pruneNode(item, property, at, isResourceSchema(property), unknown))
-    else if (additional === true) set(out, key, pruneNode(item, undefined, at, false, unknown))
-    else if (additional) set(out, key, pruneNode(item, additional, at, isResourceSchema(additional), unknown))
-    else if (keepsUnknown) set(out, key, item)
+    if (property) setOwnValue(out, key, pruneNode(item, property, at, isResourceSchema(property), unknown))
+    else if (additional === true) setOwnValue(out, key, pruneNode(item, undefined, at, false, unknown))
+    else if (additional) setOwnValue(out, key, pruneNode(item, additional, at, isResourceSchema(additional), unknown))
+    else if (keepsUnknown) setOwnValue(out, key, item)
     else unknown.push(at)
   }
   return out
-}
-
-/** Plain assignment would change the prototype for a key named `__proto__`. */
-function set(out: Mutable, key: string, item: Json): void {
-  if (key !== '__proto__') out[key] = item
-  else Object.defineProperty(out, key, { value: item, enumerable: true, configurable: true, writable: true })
 }
 
 function isResourceSchema(schema: JsonSchema | undefined): boolean {

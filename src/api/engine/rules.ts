@@ -1,5 +1,5 @@
 // Runs the CEL rules of a schema over a value. Transition rules (those that mention oldSelf) run only where an old value is paired.
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, ownValue } from '#lib'
 import type { Fault } from '../engine.ts'
 import type { JsonSchema, Rule } from '../schema.ts'
 import { Correlation, findByKeys } from './correlate.ts'
@@ -70,7 +70,7 @@ function walk(
       const child = isField ? schema.properties[key] : schema.additionalProperties
       if (typeof child !== 'object') continue
       const at = isField ? (path === '' ? key : `${path}.${key}`) : `${path}[${key}]`
-      found.push(...walk(item, before[key], child, at, pairsBelow(pairs, key), isEmbedded(child)))
+      found.push(...walk(item, ownValue(before, key), child, at, pairsBelow(pairs, key), isEmbedded(child)))
     }
   }
   return found

@@ -1,4 +1,5 @@
 // What a schema must say about a list that is a set or a map by key.
+import { ownValue } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 import type { Complain } from './structural.ts'
 
@@ -29,7 +30,7 @@ export function checkListType(schema: JsonSchema, path: string, complain: Compla
   }
   if (items?.nullable) complain(at('items.nullable'), 'cannot be nullable when x-kubernetes-list-type is map')
   for (const key of keys) {
-    const field = items?.properties?.[key]
+    const field = ownValue(items?.properties, key)
     if (!field) complain(at('x-kubernetes-list-map-keys'), 'entries must all be names of item properties')
     else if (field.type === 'array' || field.type === 'object')
       complain(

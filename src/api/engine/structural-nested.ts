@@ -1,5 +1,5 @@
 // What may stand inside anyOf, allOf, oneOf and not: restrictions of values, and only of fields declared outside.
-import { jsonEqual } from '#lib'
+import { jsonEqual, ownValue } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 import { patternFault } from './patterns.ts'
 import type { Complain } from './structural.ts'
@@ -90,7 +90,7 @@ function checkNestedCompleteness(
     else complain(at('items'), `must be declared because it is defined in ${rulesPath}.items`)
   }
   for (const [name, field] of Object.entries(rules.properties ?? {})) {
-    const declared = structure.properties?.[name]
+    const declared = ownValue(structure.properties, name)
     const below = `properties[${name}]`
     if (declared) checkNestedCompleteness(field, declared, `${rulesPath}.${below}`, at(below), complain)
     else complain(at(below), `must be declared because it is defined in ${rulesPath}.${below}`)

@@ -1,7 +1,7 @@
 // Decodes a built-in object as Go would: unknown fields are dropped and named, null is absent, a value of the wrong type
 // is refused with the field it stands in. Meaning is judged elsewhere.
 import type { JsonSchema } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue } from '#lib'
 import type { ObjectCheck } from '../kinds/resource.ts'
 import type { ApiObject } from '../object.ts'
 import { badRequest } from '../status.ts'
@@ -44,7 +44,7 @@ function decodeFields(value: Record<string, unknown>, schema: JsonSchema, path: 
   const out: Record<string, unknown> = {}
   for (const [field, inner] of Object.entries(value)) {
     const at = path === '' ? field : `${path}.${field}`
-    const property = Object.hasOwn(properties, field) ? properties[field] : undefined
+    const property = ownValue(properties, field)
     if (!property) unknown.push(at)
     else if (inner !== null && inner !== undefined) out[field] = decode(inner, property, at, name, unknown)
   }

@@ -1,6 +1,6 @@
 // How a value is merged, read off its schema: field by field, item by item, or as a whole.
 import type { JsonSchema } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue, setOwnValue } from '#lib'
 
 export type ListShape =
   | { readonly is: 'atomic' }
@@ -23,7 +23,7 @@ export function fieldSchema(
   schema: JsonSchema | undefined,
   field: string,
 ): { schema: JsonSchema; named: boolean } | undefined {
-  const property = schema?.properties && Object.hasOwn(schema.properties, field) ? schema.properties[field] : undefined
+  const property = ownValue(schema?.properties, field)
   if (property) return { schema: property, named: true }
   const items = schema?.additionalProperties
   if (items !== undefined && items !== false) return { schema: items === true ? UNTYPED : items, named: false }
@@ -42,8 +42,8 @@ export function itemKey(item: unknown, keys: readonly string[], schema: JsonSche
   if (!isPlainObject(item)) return undefined
   const found: Record<string, unknown> = {}
   for (const key of [...keys].sort()) {
-    const value = item[key] ?? schema?.properties?.[key]?.default
-    if (value !== undefined && value !== null) found[key] = value
+    const value = ownValue(item, key) ?? ownValue(schema?.properties, key)?.default
+    if (value !== undefined && value !== null) setOwnValue(found, key, value)
   }
   return Object.keys(found).length === 0 ? undefined : JSON.stringify(found)
 }

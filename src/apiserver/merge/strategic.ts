@@ -1,6 +1,6 @@
 // Kubernetes' own merge patch for built-in kinds: lists merge by the key their type names, and directives
 // (`$patch`, `$retainKeys`, `$setElementOrder/x`, `$deleteFromPrimitiveList/x`) say what merging alone cannot.
-import { isPlainObject } from '#lib'
+import { isPlainObject, ownValue, setOwnValue } from '#lib'
 import type { TypeSchema } from '../builtin/types.ts'
 import { badRequest } from '../status.ts'
 
@@ -18,15 +18,27 @@ export function strategicMerge(target: unknown, patch: Fields, schema: TypeSchem
   for (const [field, value] of Object.entries(patch)) {
     if (field.startsWith('$')) continue
     if (value === null) delete out[field]
-    else out[field] = mergeField(out[field], value, fieldOf(schema, field), patch[`${ORDER}${field}`])
+    else
+      setOwnValue(
+        out,
+        field,
+        mergeField(ownValue(out, field), value, fieldOf(schema, field), patch[`${ORDER}${field}`]),
+      )
   }
   for (const [directive, values] of Object.entries(patch)) {
     if (!Array.isArray(values)) continue
     const field = directive.slice(directive.indexOf('/') + 1)
-    const list = out[field]
-    if (directive.startsWith(DELETE) && Array.isArray(list)) out[field] = list.filter((item) => !values.includes(item))
-    if (directive.startsWith(ORDER) && patch[field] === undefined && Array.isArray(list)) {
-      out[field] = reorder(list, values, list, fieldOf(schema, field))
+    const list = ownValue(out, field)
+    if (directive.startsWith(DELETE) && Array.isArray(list)) {
+      const dropped = new Set(values)
+      setOwnValue(
+        out,
+        field,
+        list.filter((item) => !dropped.has(item)),
+      )
+    }
+    if (directive.startsWith(ORDER) && ownValue(patch, field) === undefined && Array.isArray(list)) {
+      setOwnValue(out, field, reorder(list, values, list, fieldOf(schema, field)))
     }
   }
   return out
@@ -47,23 +59,34 @@ function mergeField(old: unknown, value: unknown, schema: TypeSchema | undefined
 
 function mergeList(old: readonly unknown[], patch: readonly unknown[], schema: TypeSchema): unknown[] {
   const key = schema['x-kubernetes-patch-merge-key']
-  if (key === undefined || key === '') return [...old, ...patch.filter((item) => !old.includes(item))]
+  if (key === undefined || key === '') {
+    const known = new Set(old)
+    return [...old, ...patch.filter((item) => !known.has(item))]
+  }
   if (patch.some((item) => isPlainObject(item) && item['$patch'] === 'replace')) {
     return patch.filter((item) => !(isPlainObject(item) && item['$patch'] === 'replace')).map(withoutDirectives)
   }
-  const out = [...old]
+  const out: unknown[] = [...old]
+  const places = new Map<unknown, number>()
+  for (const [i, item] of out.entries()) {
+    const name = isPlainObject(item) ? ownValue(item, key) : undefined
+    if (name !== undefined && !places.has(name)) places.set(name, i)
+  }
   for (const item of patch) {
     if (!isPlainObject(item)) throw badRequest('a list that merges by key takes objects only')
-    if (item[key] === undefined)
-      throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`)
-    const at = out.findIndex((candidate) => isPlainObject(candidate) && candidate[key] === item[key])
+    const name = ownValue(item, key)
+    if (name === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`)
+    const at = places.get(name)
     if (item['$patch'] === 'delete') {
-      if (at >= 0) out.splice(at, 1)
-    } else if (at >= 0) out[at] = strategicMerge(out[at], item, schema.items)
-    else out.push(strategicMerge({}, item, schema.items))
+      if (at !== undefined) out[at] = DELETED
+      places.delete(name)
+    } else if (at !== undefined) out[at] = strategicMerge(out[at], item, schema.items)
+    else places.set(name, out.push(strategicMerge({}, item, schema.items)) - 1)
   }
-  return out
+  return out.filter((item) => item !== DELETED)
 }
+
+const DELETED = Symbol('deleted')
 
 /**
  * Items the order names, in that order, merged with the others in the order they had. An item that is new comes before
@@ -76,19 +99,29 @@ function reorder(
   schema: TypeSchema | undefined,
 ): unknown[] {
   const key = schema?.['x-kubernetes-patch-merge-key']
-  const nameOf = (item: unknown) => JSON.stringify(key && isPlainObject(item) ? item[key] : item)
-  const wanted = order.map(nameOf)
-  const earlier = before.map(nameOf)
+  const nameOf = (item: unknown) => JSON.stringify(key && isPlainObject(item) ? ownValue(item, key) : item)
+  const wanted = placesOf(order.map(nameOf))
+  const earlier = placesOf(before.map(nameOf))
+  const names = new Map(list.map((item) => [item, nameOf(item)]))
+  const placeIn = (places: ReadonlyMap<string, number>, item: unknown) => places.get(names.get(item)!) ?? -1
   const named = list
-    .filter((item) => wanted.includes(nameOf(item)))
-    .sort((a, b) => wanted.indexOf(nameOf(a)) - wanted.indexOf(nameOf(b)))
-  const stayed = list.filter((item) => !wanted.includes(nameOf(item)))
+    .filter((item) => placeIn(wanted, item) >= 0)
+    .sort((a, b) => placeIn(wanted, a) - placeIn(wanted, b))
+  const stayed = list.filter((item) => placeIn(wanted, item) < 0)
   const out: unknown[] = []
-  while (named.length > 0 && stayed.length > 0) {
-    const at = earlier.indexOf(nameOf(named[0]))
-    out.push(at >= 0 && earlier.indexOf(nameOf(stayed[0])) < at ? stayed.shift() : named.shift())
+  let [i, j] = [0, 0]
+  while (i < named.length && j < stayed.length) {
+    const at = placeIn(earlier, named[i])
+    out.push(at >= 0 && placeIn(earlier, stayed[j]) < at ? stayed[j++] : named[i++])
   }
-  return [...out, ...named, ...stayed]
+  return [...out, ...named.slice(i), ...stayed.slice(j)]
+}
+
+/** The first place of every name. */
+function placesOf(names: readonly string[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>()
+  for (const [i, name] of names.entries()) if (!places.has(name)) places.set(name, i)
+  return places
 }
 
 function withoutDirectives(value: unknown): unknown {

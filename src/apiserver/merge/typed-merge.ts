@@ -1,6 +1,6 @@
 // Merges an applied configuration into a live object by its schema, and takes out fields that nobody wants any more.
 import type { JsonSchema } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, setOwnValue } from '#lib'
 import { type FieldPath, stepsOf } from './field-set.ts'
 import { fieldSchema, isAtomicMap, itemKey, listShape } from './shape.ts'
 
@@ -8,7 +8,8 @@ export function mergeTyped(live: unknown, config: unknown, schema: JsonSchema | 
   if (isPlainObject(live) && isPlainObject(config) && !isAtomicMap(schema)) {
     const out: Record<string, unknown> = { ...live }
     for (const [field, value] of Object.entries(config)) {
-      out[field] = field in live ? mergeTyped(live[field], value, fieldSchema(schema, field)?.schema) : value
+      const isThere = Object.hasOwn(live, field)
+      setOwnValue(out, field, isThere ? mergeTyped(live[field], value, fieldSchema(schema, field)?.schema) : value)
     }
     return out
   }
@@ -34,19 +35,19 @@ export function mergeOrdered(
   merge: (old: unknown, next: unknown) => unknown,
 ): unknown[] {
   const before = new Map(old.map((item) => [keyOf(item), item]))
-  const wanted = new Set(next.map(keyOf))
-  const out = next.map((item) => (before.has(keyOf(item)) ? merge(before.get(keyOf(item)), item) : item))
+  const wanted = new Map<string, number>()
+  for (const [i, item] of next.entries()) if (!wanted.has(keyOf(item))) wanted.set(keyOf(item), i)
+  /** Old items that follow the item at this place of `next`; those before all of them are at -1. */
+  const followers = new Map<number, unknown[]>()
   let behind = -1
   for (const item of old) {
-    const key = keyOf(item)
-    if (wanted.has(key)) {
-      behind = out.findIndex((candidate) => keyOf(candidate) === key)
-      continue
-    }
-    behind += 1
-    out.splice(behind, 0, item)
+    const place = wanted.get(keyOf(item))
+    if (place !== undefined) behind = place
+    else if (followers.has(behind)) followers.get(behind)!.push(item)
+    else followers.set(behind, [item])
   }
-  return out
+  const merged = next.map((item) => (before.has(keyOf(item)) ? merge(before.get(keyOf(item)), item) : item))
+  return [...(followers.get(-1) ?? []), ...merged.flatMap((item, i) => [item, ...(followers.get(i) ?? [])])]
 }
 
 /** The value without the fields and items at these paths. Shorter paths take what is below them along. */

@@ -1,4 +1,5 @@
 // The scale subresource: one number, read from and written to the paths that the kind names.
+import { setOwnValue } from '#lib'
 import { parseJsonPath } from '../json-path.ts'
 import { patchValue } from '../merge/patch.ts'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
@@ -79,8 +80,9 @@ function setPath(object: ApiObject, path: string, value: unknown): void {
   const steps = path.replace(/^\./, '').split('.')
   let node: Record<string, unknown> = object
   for (const step of steps.slice(0, -1)) {
-    node[step] = { ...recordAt(node, step) }
-    node = node[step] as Record<string, unknown>
+    const inner = { ...recordAt(node, step) }
+    setOwnValue(node, step, inner)
+    node = inner
   }
-  node[steps.at(-1)!] = value
+  setOwnValue(node, steps.at(-1)!, value)
 }

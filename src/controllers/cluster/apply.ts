@@ -13,7 +13,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Objects, Projected } from '#kube'
-import { hashOf, isPlainObject, type Json, jsonEqual } from '#lib'
+import { hashOf, isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
 import { controllerOf, isOwnedBy, ownerReference } from '#runtime'
 import { waysOut } from '../workspace-apply/decide-fault.ts'
 
@@ -187,7 +187,7 @@ export function isAsWanted(current: Projected<WorkspaceTemplateApply> | undefine
 function contains(value: unknown, wanted: unknown): boolean {
   if (!isPlainObject(wanted)) return jsonEqual(value, wanted)
   if (!isPlainObject(value)) return Object.keys(wanted).length === 0 && value === undefined
-  return Object.entries(wanted).every(([key, inner]) => contains(value[key], inner))
+  return Object.entries(wanted).every(([key, inner]) => contains(ownValue(value, key), inner))
 }
 
 export async function writeApply(objects: Objects, request: ApplyRequest): Promise<void> {

@@ -14,7 +14,7 @@ import {
   SecretKind,
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { CaptError, hashOf } from '#lib'
+import { CaptError, hashOf, ownValue } from '#lib'
 import { KEEP_FINALIZER } from '../names.ts'
 import type { ObjectKey, SourceRef, Workspace } from '../workspace.ts'
 import { CREDENTIAL_FILES, refusalsOf } from './credential-keys.ts'
@@ -56,7 +56,7 @@ export async function readCredentials(
     assertAccepted(ref, secret)
     for (const [key, encoded] of Object.entries(secret.data ?? {})) {
       const text = Buffer.from(encoded, 'base64').toString('utf8')
-      const variable = Object.hasOwn(CREDENTIAL_FILES, key) ? CREDENTIAL_FILES[key] : undefined
+      const variable = ownValue(CREDENTIAL_FILES, key)
       env[variable ?? key] = variable === undefined ? text : writePrivate(folder.credentials, key, text)
       secrets.push(text, ...(variable === undefined ? [] : settingsIn(text)))
     }
@@ -69,7 +69,7 @@ export async function readCredentials(
   for (const { name, ref } of needs.secretEnv) {
     const secret = await keep(objects, await readSecret(objects, namespace, ref), namespace, moves)
     use(secret)
-    const encoded = secret.data?.[ref.key]
+    const encoded = ownValue(secret.data, ref.key)
     if (encoded === undefined) throw missing(`there is no key ${ref.key} in Secret ${ref.namespace}/${ref.name}`, ref)
     env[name] = Buffer.from(encoded, 'base64').toString('utf8')
     secrets.push(env[name]!)
@@ -133,14 +133,15 @@ export async function readSource(
   if (ref.kind === 'Secret') {
     const secret = await objects.get<Secret>(SecretKind, key)
     if (secret) assertAllowed(secret, namespace)
-    const encoded = secret?.data?.[ref.key]
+    const encoded = ownValue(secret?.data, ref.key)
     return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8')
   }
   const configMap = await objects.get<ConfigMap>(ConfigMapKind, key)
   if (configMap) assertAllowed(configMap, namespace)
-  const binary = configMap?.binaryData?.[ref.key]
+  const binary = ownValue(configMap?.binaryData, ref.key)
   return (
-    configMap?.data?.[ref.key] ?? (binary === undefined ? undefined : Buffer.from(binary, 'base64').toString('utf8'))
+    ownValue(configMap?.data, ref.key) ??
+    (binary === undefined ? undefined : Buffer.from(binary, 'base64').toString('utf8'))
   )
 }
 

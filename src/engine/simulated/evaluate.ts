@@ -1,6 +1,6 @@
 // Works out what a module made of terraform_data would come to: its resources, by address, and its outputs. Nothing runs.
 import { createHash } from 'node:crypto'
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, ownValue } from '#lib'
 import { scanRecent } from '../render/hcl.ts'
 import { rememberRecent } from '../render/recent.ts'
 import type { StateOutput } from '../state/state-file.ts'
@@ -90,7 +90,7 @@ class Module {
     return this.#remember(`var.${name}`, () => {
       const declared = this.#variables.get(name)
       if (!declared) throw unsupported(`the variable ${name}`)
-      const value = this.#given[name]
+      const value = ownValue(this.#given, name)
       if (value === undefined || value === null)
         return declared['default'] === undefined ? null : this.#text(declared['default'], {})
       return convert(value, declared['type'] ?? '')

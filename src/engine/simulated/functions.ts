@@ -1,6 +1,6 @@
 // The functions of Terraform that simulated modules use.
 import { isIPv4 } from 'node:net'
-import { CaptError, isPlainObject, type Json, sha256 } from '#lib'
+import { CaptError, isPlainObject, type Json, ownValue, sha256 } from '#lib'
 import { unsupported } from './expression.ts'
 
 type Fn = (...args: Json[]) => Json
@@ -66,7 +66,7 @@ const FUNCTIONS: Readonly<Record<string, Fn>> = {
 }
 
 export function callFunction(name: string, args: Json[]): Json {
-  const fn = FUNCTIONS[name]
+  const fn = ownValue(FUNCTIONS, name)
   if (!fn) throw unsupported(`the function ${name}`)
   return fn(...args)
 }

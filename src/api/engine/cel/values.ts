@@ -1,7 +1,7 @@
 // Turns JSON into the values CEL rules see, led by the schema: integers, timestamps, durations and bytes have their own types.
 // Objects become Maps, so that no field name can be mistaken for a property of a JavaScript object.
 import { Duration } from '@marcbachmann/cel-js/evaluator'
-import { isPlainObject, type Json, jsonEqual } from '#lib'
+import { isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
 import type { JsonSchema } from '../../schema.ts'
 import { findByKeys } from '../correlate.ts'
 import { durationNanos } from '../formats.ts'
@@ -78,7 +78,7 @@ function objectToCel(object: Readonly<Record<string, Json>>, schema: JsonSchema,
   for (const [key, item] of Object.entries(object)) {
     // A null field counts as absent; a null entry of a map does not.
     if (item === null && fields) continue
-    const field = fields && Object.hasOwn(fields, key) ? fields[key] : undefined
+    const field = ownValue(fields, key)
     if (field) {
       // metadata is more than a rule may see
       if (isWholeResource && key === 'metadata' && isPlainObject(item)) {
@@ -136,8 +136,8 @@ export function alignOld(old: Json, value: Json, schema: JsonSchema): Json {
   if (!isPlainObject(old) || !isPlainObject(value)) return old
   const additional = schema.additionalProperties
   const entries = (Object.entries(old) as [string, Json][]).map(([key, item]): [string, Json] => {
-    const child = schema.properties?.[key] ?? (typeof additional === 'object' ? additional : undefined)
-    const now = value[key] as Json | undefined
+    const child = ownValue(schema.properties, key) ?? (typeof additional === 'object' ? additional : undefined)
+    const now = ownValue(value, key) as Json | undefined
     return [key, child && now !== undefined ? alignOld(item, now, child) : item]
   })
   return Object.fromEntries(entries)
