@@ -11,8 +11,7 @@ import type { Cloud } from './cli/doctor-observe.ts'
 type Environment = Readonly<Record<string, string | undefined>>
 
 export function openCloud(objects: Objects, clock: Clock, env: Environment): Cloud {
-  const endpointUrl = env['AWS_ENDPOINT_URL']
-  return cloudOf(objects, connectAws({ clock, ...(endpointUrl ? { endpointUrl } : {}) }), env)
+  return cloudOf(objects, connectAws({ clock, env }), env)
 }
 
 export function cloudOf(objects: Objects, aws: Pick<Aws, 'findTagged'>, env: Environment): Cloud {

@@ -136,7 +136,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     void lost.catch(() => workloads.close())
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
-    const aws = connectAws({ clock })
+    const aws = connectAws({ clock, env })
     const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
     const own = controllersOf({
       groups: options.controllers,

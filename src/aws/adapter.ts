@@ -3,6 +3,7 @@ import type { Clock } from '#lib'
 import { type Call, elementIn, queryCall, send, type Transport } from './call.ts'
 import { credentialSource } from './credentials.ts'
 import { listMachines, listVolumes, terminateMachines } from './ec2.ts'
+import { type Environment, endpointOf } from './endpoint.ts'
 import { addressOf } from './partition.ts'
 import {
   type Aws,
@@ -17,8 +18,10 @@ import { presignUrl } from './signer.ts'
 
 export interface AwsOptions {
   readonly clock: Clock
-  /** Where calls go instead of AWS (a test double). Tokens are never signed for it. */
+  /** Where all calls go instead of AWS (a test double). Tokens are never signed for it. */
   readonly endpointUrl?: string
+  /** Names other endpoints than AWS's own, as for every AWS SDK. */
+  readonly env?: Environment
   readonly timeoutMs?: number
 }
 
@@ -29,8 +32,17 @@ const URL_SECONDS = 60
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 const SPOT_SERVICE = 'spot.amazonaws.com'
 
-export function connectAws({ clock, endpointUrl, timeoutMs = 15_000 }: AwsOptions): Aws & Ec2 & ClusterNetwork {
-  const transport: Transport = { endpointUrl, timeoutMs, nowMs: () => clock.now() }
+export function connectAws({
+  clock,
+  endpointUrl,
+  env = {},
+  timeoutMs = 15_000,
+}: AwsOptions): Aws & Ec2 & ClusterNetwork {
+  const transport: Transport = {
+    endpointOf: (service) => endpointUrl ?? endpointOf(env, service),
+    timeoutMs,
+    nowMs: () => clock.now(),
+  }
   const { keysFor } = credentialSource(transport)
   const ask = (call: Call) => send(transport, call)
   const baseOf = async (identity: AwsIdentity, region: string) => ({ region, keys: await keysFor(identity, region) })

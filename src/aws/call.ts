@@ -8,8 +8,8 @@ import { signRequest } from './signer.ts'
 import { unescapeXml } from './xml.ts'
 
 export interface Transport {
-  /** Where calls go instead of AWS (a test double); signatures stay the same. */
-  readonly endpointUrl: string | undefined
+  /** Where the calls of a service go instead of AWS; signatures stay the same. */
+  readonly endpointOf: (service: Service) => string | undefined
   readonly nowMs: () => number
   readonly timeoutMs: number
 }
@@ -52,12 +52,12 @@ export async function send(transport: Transport, call: Call): Promise<string> {
 }
 
 function post(
-  { endpointUrl, timeoutMs }: Transport,
+  { endpointOf, timeoutMs }: Transport,
   host: string,
   headers: Record<string, string>,
   call: Call,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const url = new URL(endpointUrl ?? `https://${host}/`)
+  const url = new URL(endpointOf(call.service) ?? `https://${host}/`)
   const start = url.protocol === 'http:' ? httpRequest : httpsRequest
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) =>
