@@ -5,5 +5,8 @@ import { processIo } from './process-io.ts'
 
 export async function start(argv: readonly string[]): Promise<number> {
   const io = processIo(async (options) => (await import('./app.ts')).connectForPeople(options, process.env))
-  return await run(argv, io, COMMANDS)
+  const code = await run(argv, io, COMMANDS)
+  // A request that an interrupted command left behind would keep the process.
+  if (io.signal.aborted) process.exit(code)
+  return code
 }

@@ -78,7 +78,7 @@ describe('capt retry for add-ons', () => {
       ['pod demo', 2, /capt does not know the kind "pod"/],
       ['cluster demo', 2, /retry does not work on Cluster/],
       ['adeliv demo --clear-suspects', 2, /--clear-suspects is about Terraform runs/],
-      ['adeliv demo more', 2, /a kind and one name/],
+      ['adeliv demo more', 2, /Unexpected argument 'more'/],
       ['adeliv/', 2, /a kind and one name/],
     ] as const) {
       const answer = await call(line)

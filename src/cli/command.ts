@@ -1,7 +1,7 @@
 // A command is data plus one function. Streams, clock and connections come in by hand, so a test is a call.
 
 import type { Objects } from '#kube'
-import type { Clock } from '#lib'
+import { CaptError, type Clock } from '#lib'
 
 export interface Sink {
   write(text: string): void
@@ -44,6 +44,8 @@ export interface Option {
   readonly default?: string | boolean
   /** Placeholder of the value in help: FILE, NAME, DURATION. */
   readonly value?: string
+  /** What is wrong with a value, as the hint of the refusal; undefined when it is fine. */
+  readonly check?: (value: string) => string | undefined
   readonly about: string
 }
 
@@ -56,16 +58,49 @@ export interface Command {
   /** Words after `capt`: `describe`, `karpenter convert`. */
   readonly name: string
   readonly summary: string
-  /** Positional arguments as help shows them: `KIND [NAME]`. */
+  /**
+   * Positional arguments as help shows them: `KIND [NAME]`. The parser reads from it how many there may be: one per
+   * word, the longest of alternatives that are set apart by ` | `, and any number with `...`.
+   */
   readonly positionals?: string
   /** Help opens with these. */
   readonly examples: readonly { readonly run: string; readonly about: string }[]
   readonly options: Readonly<Record<string, Option>>
+  /**
+   * Who must be waited for after Ctrl-C. `stops`: runs until it is stopped, and closes in order. `finishes`: ends what
+   * it began, and its own exit code counts. All others are abandoned where they are.
+   */
+  readonly onSignal?: 'stops' | 'finishes'
   /** Returns the exit code: 0 fine, 1 failed, 2 wrong usage, 3 not ready when --wait ran out. */
   run(args: Arguments, io: Io): Promise<number>
 }
 
-export const EXIT = { fine: 0, failed: 1, usage: 2, notReady: 3 } as const
+export const EXIT = { fine: 0, failed: 1, usage: 2, notReady: 3, interrupted: 130, terminated: 143 } as const
+
+/** Thrown by a command that was interrupted and has more to report than that. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted'
+}
+
+/** What --engine may be: a name that is looked up on the PATH, or a path. */
+export const ENGINE_OPTION = {
+  engine: {
+    type: 'string',
+    value: 'terraform|tofu|simulated',
+    about: 'What runs Terraform; what is on the PATH otherwise.',
+    check: (value) =>
+      ['terraform', 'tofu', 'simulated'].includes(value) || value.includes('/')
+        ? undefined
+        : 'one of: terraform, tofu, simulated; or the path of a program, such as ./terraform',
+  },
+} as const satisfies Record<string, Option>
+
+export function checkValue(name: string, { check }: Option, value: unknown): void {
+  for (const text of [value].flat()) {
+    const hint = typeof text === 'string' ? check?.(text) : undefined
+    if (hint !== undefined) throw new CaptError('CAPT_USAGE', `--${name} cannot be "${text}"`, { hint })
+  }
+}
 
 /** Options of every command that speaks to an API server. */
 export const CONNECTION_OPTIONS = {

@@ -1,17 +1,28 @@
-// Deletes one object after saying what will go with it, and follows the deletion until it has ended.
+// Deletes objects after showing what will go with them, and follows the deletion until it has ended.
 import { type AnyObject, conditionOf, type KindRef } from '#api'
 import { CaptError, formatDuration, parseDuration, sleep } from '#lib'
-import { CONNECTION_OPTIONS, type Command, type Connected, connectionOf, EXIT, type Io } from './command.ts'
+import {
+  CONNECTION_OPTIONS,
+  type Command,
+  type Connected,
+  connectionOf,
+  EXIT,
+  Interrupted,
+  type Io,
+} from './command.ts'
 import { describeCluster } from './describe.ts'
 import { confirm } from './output.ts'
 import { findKind } from './resources.ts'
 
+const LOOK_MS = 1000
+
 export const command: Command = {
   name: 'delete',
-  summary: 'Delete an object and what was made for it, and wait until it is gone',
-  positionals: 'KIND NAME',
+  summary: 'Delete objects and what was made for them, and wait until they are gone',
+  positionals: 'KIND NAME...',
   examples: [
     { run: 'delete cluster demo', about: 'Take a cluster away: add-ons, control plane, network, in that order' },
+    { run: 'delete cluster blue green --yes', about: 'Two clusters, without a question' },
     { run: 'delete wtapply scratch --yes --wait=false', about: 'Ask for it and return at once' },
   ],
   options: {
@@ -21,50 +32,83 @@ export const command: Command = {
     wait: { type: 'string', value: 'DURATION|false', default: '1h', about: 'How long to follow the deletion.' },
   },
   async run(args, io) {
-    const [word, name] = args.positionals
-    if (word === undefined || name === undefined)
+    const [word, ...given] = args.positionals
+    if (word === undefined || given.length === 0)
       throw new CaptError('CAPT_USAGE', 'delete needs a kind and a name', { hint: 'capt delete cluster demo' })
     const wait = String(args.values['wait'])
     const deadlineMs = wait === 'false' ? 0 : parseDuration(wait)
     const connected = await io.connect(connectionOf(args))
     try {
       const kind = await findKind(word, connected)
-      const key = { namespace: connected.namespace, name }
-      const object = await connected.objects.get<AnyObject>(kind, key)
-      if (!object)
-        throw new CaptError(
-          'CAPT_KUBE_NOT_FOUND',
-          `There is no ${kind.kind} "${name}" in namespace ${connected.namespace}`,
-        )
-      if (kind.kind === 'Cluster') io.stderr.write(await describeCluster(name, connected, io))
+      const names = [...new Set(given)]
+      const objects = await readObjects(kind, names, connected)
+      if (kind.kind === 'Cluster') for (const name of names) io.stderr.write(await describeCluster(name, connected, io))
       if (args.values['dry-run'] === true) {
-        io.stderr.write(`Would delete ${kind.kind}/${name}; nothing was changed\n`)
+        for (const name of names) io.stderr.write(`Would delete ${kind.kind}/${name}; nothing was changed\n`)
         return EXIT.fine
       }
-      if (!(await confirm(`Delete ${kind.kind} ${connected.namespace}/${name} and what was made for it?`, args, io)))
+      const shown = names.map((name) => `${connected.namespace}/${name}`).join(', ')
+      if (!(await confirm(`Delete ${kind.kind} ${shown} and what was made for it?`, args, io))) {
+        io.stderr.write('Nothing was deleted\n')
         return EXIT.failed
-      await connected.objects.delete(kind, key, object.metadata.uid ? { uid: object.metadata.uid } : {})
-      return deadlineMs === 0 ? EXIT.fine : await follow(kind, name, deadlineMs, connected, io)
+      }
+      for (const { metadata } of objects) {
+        const key = { namespace: connected.namespace, name: metadata.name }
+        await connected.objects.delete(kind, key, metadata.uid ? { uid: metadata.uid } : {})
+      }
+      return deadlineMs === 0 ? EXIT.fine : await follow(kind, names, deadlineMs, connected, io)
     } finally {
       await connected.close()
     }
   },
 }
 
-async function follow(kind: KindRef, name: string, deadlineMs: number, connected: Connected, io: Io): Promise<number> {
-  const started = io.clock.monotonic()
-  let said = ''
-  while (io.clock.monotonic() - started < deadlineMs) {
-    const object = await connected.objects.get<AnyObject>(kind, { namespace: connected.namespace, name })
-    if (!object) {
-      io.stdout.write(`${kind.kind}/${name} is gone (${formatDuration(io.clock.monotonic() - started)})\n`)
-      return EXIT.fine
-    }
-    const step = conditionOf(object, 'Deleting')?.message ?? conditionOf(object, 'Ready')?.message ?? ''
-    if (step !== '' && step !== said) io.stderr.write(`${step.split('\n')[0]}\n`)
-    said = step
-    await sleep(io.clock, 1000, io.signal)
+/** All of them, or an error: one wrong name and nothing is deleted. */
+async function readObjects(kind: KindRef, names: readonly string[], { objects, namespace }: Connected) {
+  const found: AnyObject[] = []
+  for (const name of names) {
+    const object = await objects.get<AnyObject>(kind, { namespace, name })
+    if (!object)
+      throw new CaptError('CAPT_KUBE_NOT_FOUND', `There is no ${kind.kind} "${name}" in namespace ${namespace}`, {
+        hint: `capt get ${kind.plural} -A shows where there are some; nothing was deleted`,
+      })
+    found.push(object)
   }
-  io.stderr.write(`${kind.kind}/${name} is still being deleted; it goes on without this command\n`)
+  return found
+}
+
+async function follow(
+  kind: KindRef,
+  names: readonly string[],
+  deadlineMs: number,
+  { objects, namespace }: Connected,
+  io: Io,
+): Promise<number> {
+  const started = io.clock.monotonic()
+  const waited = () => io.clock.monotonic() - started
+  const steps = new Map<string, string>()
+  let left = names
+  const stillDeleting = () => `${left.map((name) => `${kind.kind}/${name}`).join(', ')} still being deleted`
+  while (waited() < deadlineMs) {
+    const remaining: string[] = []
+    for (const name of left) {
+      const object = await objects.get<AnyObject>(kind, { namespace, name })
+      if (!object) {
+        io.stdout.write(`${kind.kind}/${name} is gone (${formatDuration(waited())})\n`)
+        continue
+      }
+      remaining.push(name)
+      const step = conditionOf(object, 'Deleting')?.message ?? conditionOf(object, 'Ready')?.message ?? ''
+      const prefix = names.length > 1 ? `${kind.kind}/${name}: ` : ''
+      if (step !== '' && step !== steps.get(name)) io.stderr.write(`${prefix}${step.split('\n')[0]}\n`)
+      steps.set(name, step)
+    }
+    left = remaining
+    if (left.length === 0) return EXIT.fine
+    await sleep(io.clock, LOOK_MS, io.signal).catch(() => {
+      throw new Interrupted(`${stillDeleting()}; the deletion goes on without this command`)
+    })
+  }
+  io.stderr.write(`${stillDeleting()}; the deletion goes on without this command\n`)
   return EXIT.notReady
 }

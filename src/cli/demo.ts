@@ -9,7 +9,7 @@ import { CaptError, parseDuration, sleep } from '#lib'
 import { type ClusterObjects, clusterTree, type Moment, momentsOf, renderStops, renderTree, runningApply } from '#view'
 import { type Home, startHome } from '../app.ts'
 import { applyFiles } from './apply.ts'
-import { type Command, EXIT, type Io } from './command.ts'
+import { type Command, ENGINE_OPTION, EXIT, type Io } from './command.ts'
 import { readClusterObjects } from './describe.ts'
 import { painter } from './output.ts'
 
@@ -25,12 +25,9 @@ export const command: Command = {
   options: {
     keep: { type: 'boolean', about: 'Leave it running until Ctrl-C.' },
     timeout: { type: 'string', value: 'DURATION', default: '3m', about: 'How long everything may take.' },
-    engine: {
-      type: 'string',
-      value: 'terraform|tofu|simulated',
-      about: 'What runs Terraform; what is on the PATH otherwise.',
-    },
+    ...ENGINE_OPTION,
   },
+  onSignal: 'stops',
   async run(args, io) {
     const folder = mkdtempSync(join(tmpdir(), 'capt-demo-'))
     const { engine } = args.values

@@ -9,7 +9,7 @@ import { OUTPUT_OPTION, outputOf, printData } from './output.ts'
 export const command: Command = {
   name: 'explain',
   summary: 'Say what an error code means and what to do about it.',
-  positionals: '[CODE | TEXT]',
+  positionals: '[CODE | TEXT...]',
   examples: [
     { run: 'explain CAPT_CHART_FORBIDDEN', about: 'What a code means, what to check, how to put it right' },
     {

@@ -12,6 +12,7 @@ import {
   EXIT,
   type Io,
 } from './command.ts'
+import { askServer } from './discovery.ts'
 import { OUTPUT_OPTION, outputOf, printData } from './output.ts'
 import { findKind } from './resources.ts'
 
@@ -61,12 +62,18 @@ async function show(
 ): Promise<number> {
   const everywhere = args.values['all-namespaces'] === true
   const path = pathOf(kind, everywhere ? undefined : connected.namespace, name)
+  const ask = async (accept: string): Promise<string> => {
+    const what = `get ${kind.kind}${name === undefined ? 's' : ` ${name}`}`
+    const body = await askServer(connected, path, { what, accept, kind })
+    if (body === undefined) throw notThere(kind, name, connected)
+    return body
+  }
   if (output === 'json' || output === 'yaml') {
-    const answer = await ask(connected, path)
-    await printData(JSON.parse(answer), output, io)
+    await printData(JSON.parse(await ask('application/json')), output, io)
     return EXIT.fine
   }
-  const table = JSON.parse(await ask(connected, path, 'application/json;as=Table;v=v1;g=meta.k8s.io')) as Table
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+  const table = JSON.parse(await ask(accept)) as Table
   if (table.rows.length === 0) {
     io.stderr.write(everywhere ? `No ${kind.plural}\n` : `No ${kind.plural} in namespace ${connected.namespace}\n`)
     return EXIT.fine
@@ -89,19 +96,16 @@ function pathOf(kind: KindRef, namespace: string | undefined, name: string | und
   return `${base}${scope}/${kind.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
 }
 
-async function ask(connected: Connected, path: string, accept = 'application/json'): Promise<string> {
-  const { status, body } = await connected.raw(path, accept)
-  if (status === 200) return body
-  const message = messageIn(body) ?? `${connected.server} answered ${status} to ${path}`
-  throw new CaptError(status === 404 ? 'CAPT_KUBE_NOT_FOUND' : 'CAPT_KUBE_BAD_ANSWER', message, {
-    hint: 'capt get KIND lists what is there',
+function notThere(kind: KindRef, name: string | undefined, { server, namespace }: Connected): CaptError {
+  if (name === undefined)
+    return new CaptError(
+      'CAPT_KUBE_KIND_NOT_SERVED',
+      `${server} does not serve ${kind.kind} in ${apiVersionOf(kind)}`,
+      {
+        hint: 'install capt there, or use an embedded home: capt up --data DIR',
+      },
+    )
+  return new CaptError('CAPT_KUBE_NOT_FOUND', `There is no ${kind.kind} "${name}" in namespace ${namespace}`, {
+    hint: `capt get ${kind.plural} -A shows where there are some`,
   })
-}
-
-function messageIn(body: string): string | undefined {
-  try {
-    return (JSON.parse(body) as { message?: string }).message
-  } catch {
-    return undefined
-  }
 }

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CaptError } from '#lib'
 import { CONTROLLER_GROUPS, type ControllerGroup, startManager } from '../app.ts'
-import { type Command, EXIT, type Option } from './command.ts'
+import { type Command, ENGINE_OPTION, EXIT, type Option } from './command.ts'
 import { CONFIG_OPTION, readSettings } from './settings.ts'
 import { addressOf } from './up.ts'
 
@@ -47,11 +47,7 @@ const options = {
     value: 'DIR',
     about: 'Folder for Terraform runs; a folder below the home folder otherwise.',
   },
-  engine: {
-    type: 'string',
-    value: 'terraform|tofu|simulated',
-    about: 'What runs Terraform; what is on the PATH otherwise.',
-  },
+  ...ENGINE_OPTION,
   'concurrent-runs': { type: 'string', value: 'NUMBER', about: 'Terraform runs at once; 8 otherwise.' },
   'log-level': { type: 'string', value: 'LEVEL', about: 'debug, info, warn or error; info otherwise.' },
   ...CONFIG_OPTION,
@@ -65,6 +61,7 @@ export const command: Command = {
     { run: 'manager --enable-controller infrastructure --leader-elect', about: 'Some of them, one of several' },
   ],
   options,
+  onSignal: 'stops',
   async run(args, io) {
     const settings = await readSettings(options, args, io)
     const text = (name: keyof typeof options) =>

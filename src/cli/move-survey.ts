@@ -16,6 +16,7 @@ import {
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, jsonEqual } from '#lib'
 import type { Connected } from './command.ts'
+import { servedVersions } from './discovery.ts'
 import { isCluster, type Node } from './move-graph.ts'
 import { MANAGED_LABEL } from './move-luggage.ts'
 import { OUR_KINDS } from './resources.ts'
@@ -25,8 +26,8 @@ export async function kindsServedBy(from: Connected, to: Connected): Promise<rea
   const shared = async (
     make: (version: (typeof CLUSTER_API_VERSIONS)[number]) => KindRef,
   ): Promise<readonly KindRef[]> => {
-    const here = await servedVersions(from, make('v1beta2').group)
-    const there = await servedVersions(to, make('v1beta2').group)
+    const here = (await servedVersions(from, make('v1beta2').group)) ?? []
+    const there = (await servedVersions(to, make('v1beta2').group)) ?? []
     const version = CLUSTER_API_VERSIONS.find((one) => here.includes(one) && there.includes(one))
     if (version) return [make(version)]
     if (here.length === 0) return []
@@ -36,13 +37,6 @@ export async function kindsServedBy(from: Connected, to: Connected): Promise<rea
   }
   const foreign = await Promise.all([clusterKind, clusterResourceSetKind, clusterResourceSetBindingKind].map(shared))
   return [...foreign.flat(), ...OUR_KINDS, SecretKind, ConfigMapKind]
-}
-
-async function servedVersions(connected: Connected, group: string): Promise<readonly string[]> {
-  const answer = await connected.raw(`/apis/${group}`)
-  if (answer.status !== 200) return []
-  const { versions = [] } = JSON.parse(answer.body) as { versions?: readonly { readonly version: string }[] }
-  return versions.map(({ version }) => version)
 }
 
 /** The pipeline that comes with capt, as the target has it: in the namespace where capt runs there. */

@@ -20,7 +20,7 @@ import { confirm } from './output.ts'
 export const command: Command = {
   name: 'move',
   summary: 'Hand clusters to another management API, state included',
-  positionals: '[CLUSTER…]',
+  positionals: '[CLUSTER...]',
   examples: [
     { run: 'move --to-kubeconfig mgmt.yaml', about: 'Move every cluster of the namespace' },
     { run: 'move demo --to-kubeconfig mgmt.yaml --dry-run', about: 'Show what would go' },
@@ -33,6 +33,7 @@ export const command: Command = {
     yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
     'dry-run': { type: 'boolean', about: 'Show what would go and change nothing.' },
   },
+  onSignal: 'finishes',
   async run(args, io) {
     const file = args.values['to-kubeconfig']
     if (typeof file !== 'string')

@@ -15,6 +15,7 @@ import {
 } from '#api'
 import { CaptError, ownValue } from '#lib'
 import type { Connected } from './command.ts'
+import { servedVersions } from './discovery.ts'
 
 export const OUR_KINDS = [
   CAPTCluster,
@@ -59,8 +60,8 @@ export async function servedKind(
   make: (version: (typeof CLUSTER_API_VERSIONS)[number]) => KindRef,
 ): Promise<KindRef> {
   const { group, kind } = make('v1beta2')
-  const answer = await connected.raw(`/apis/${group}`)
-  if (answer.status === 404) {
+  const served = await servedVersions(connected, group)
+  if (served === undefined) {
     throw new CaptError(
       'CAPT_CLUSTER_API_MISSING',
       `${connected.server} does not serve ${kind}: Cluster API is not installed there`,
@@ -69,8 +70,7 @@ export async function servedKind(
       },
     )
   }
-  const { versions = [] } = JSON.parse(answer.body) as { versions?: readonly { readonly version: string }[] }
-  const version = CLUSTER_API_VERSIONS.find((candidate) => versions.some((served) => served.version === candidate))
+  const version = CLUSTER_API_VERSIONS.find((candidate) => served.includes(candidate))
   if (!version)
     throw new CaptError(
       'CAPT_CLUSTER_API_MISSING',

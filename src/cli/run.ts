@@ -1,7 +1,7 @@
 // argv in, exit code out: finds the command, reads its options, prints errors the way people can act on.
 import { parseArgs } from 'node:util'
 import { CaptError, isCaptError, messageOf } from '#lib'
-import { type Arguments, type Command, EXIT, type Io } from './command.ts'
+import { type Arguments, type Command, checkValue, EXIT, Interrupted, type Io } from './command.ts'
 import { commandHelp, overview } from './help.ts'
 import type { Entry } from './table.ts'
 
@@ -20,9 +20,35 @@ export async function run(argv: readonly string[], io: Io, commands: readonly En
       io.stdout.write(commandHelp(command))
       return EXIT.fine
     }
-    return await command.run(readArguments(command, argv), io)
+    return await untilInterrupted(command, readArguments(command, argv), io)
   } catch (error) {
     return report(error, io)
+  }
+}
+
+/** Time for an interrupted command to close what it opened and report where it stopped. */
+const CLOSING_MS = 300
+
+/** A request without an answer or a question without a reader must not keep an interrupted command. */
+async function untilInterrupted(command: Command, args: Arguments, io: Io): Promise<number> {
+  const { signal } = io
+  const running = command.run(args, io)
+  if (command.onSignal !== undefined) {
+    if (command.onSignal === 'finishes') signal.addEventListener('abort', () => announceFinish(io), { once: true })
+    const code = await running
+    const wasInterrupted = command.onSignal === 'stops' && signal.reason === 'SIGINT'
+    return wasInterrupted && code !== EXIT.failed ? reportInterrupt(undefined, io) : code
+  }
+  let stop: () => void = () => undefined
+  const interrupted = new Promise<never>((_, reject) => {
+    stop = () => void io.clock.after(CLOSING_MS, () => reject(new Interrupted()))
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  try {
+    return await Promise.race([running, interrupted])
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }
 
@@ -83,9 +109,12 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true })
     const rest = positionals.slice(command.name.split(' ').length)
-    if (!command.positionals && rest.length > 0) throw new TypeError(`Unexpected argument '${rest[0]}'`)
+    const surplus = rest[mostPositionals(command.positionals)]
+    if (surplus !== undefined) throw new TypeError(`Unexpected argument '${surplus}'`)
+    for (const [name, option] of Object.entries(command.options)) checkValue(name, option, values[name])
     return { values: values as Arguments['values'], positionals: rest }
   } catch (error) {
+    if (isCaptError(error)) throw error
     throw new CaptError('CAPT_USAGE', messageOf(error).split('. ')[0]!, {
       hint: `capt ${command.name} --help`,
       cause: error,
@@ -93,12 +122,36 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   }
 }
 
-/** Message, place, hint, code; exit 2 for wrong usage, 1 for everything else. */
+/** How many positional arguments a usage such as `KIND [NAME]` has room for. */
+export function mostPositionals(usage: string | undefined): number {
+  if (usage === undefined) return 0
+  if (/\.\.\.|…/.test(usage)) return Number.POSITIVE_INFINITY
+  return Math.max(...usage.split(' | ').map((alternative) => alternative.split(' ').length))
+}
+
+/** Message, place, hint, code; exit 2 for wrong usage, 130 after Ctrl-C, 1 for everything else. */
 export function report(error: unknown, io: Io): number {
+  if (io.signal.aborted && (error instanceof Interrupted || error === io.signal.reason || isAbort(error)))
+    return reportInterrupt(error, io)
   const code = isCaptError(error) ? error.code : 'CAPT_INTERNAL'
   io.stderr.write(`error: ${messageOf(error)}  ${code}\n`)
   if (isCaptError(error) && error.at) io.stderr.write(`  at   ${error.at}\n`)
   if (isCaptError(error) && error.hint) io.stderr.write(`  hint ${error.hint}\n`)
   if (!isCaptError(error) && io.env['CAPT_DEBUG'] && error instanceof Error) io.stderr.write(`${error.stack}\n`)
   return code === 'CAPT_USAGE' ? EXIT.usage : EXIT.failed
+}
+
+/** A second Ctrl-C ends the process at once. */
+function announceFinish(io: Io): void {
+  if (io.signal.reason === 'SIGINT')
+    io.stderr.write('Interrupted: it ends what it began; Ctrl-C again stops it at once\n')
+}
+
+const isAbort = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError'
+
+function reportInterrupt(error: unknown, io: Io): number {
+  const isTerminated = io.signal.reason === 'SIGTERM'
+  const more = error instanceof Interrupted && error.message !== '' ? `: ${error.message}` : ''
+  io.stderr.write(`${isTerminated ? 'Terminated' : 'Interrupted'}${more}\n`)
+  return isTerminated ? EXIT.terminated : EXIT.interrupted
 }

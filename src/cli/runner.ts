@@ -16,6 +16,7 @@ export const command: Command = {
     kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the API server that has the record.' },
     settled: { type: 'boolean', about: 'Standard input tells what the manager has settled, and ends when it has.' },
   },
+  onSignal: 'finishes',
   async run(args, io) {
     const { folder, kubeconfig } = args.values
     if (typeof folder !== 'string') {

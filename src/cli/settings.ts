@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CaptError, isPlainObject, messageOf, ownValue } from '#lib'
-import type { Arguments, Io, Option } from './command.ts'
+import { type Arguments, checkValue, type Io, type Option } from './command.ts'
 
 export const CONFIG_OPTION = {
   config: { type: 'string', value: 'FILE', about: 'YAML or JSON file with any of these options, by their names.' },
@@ -18,7 +18,7 @@ export async function readSettings(
 ): Promise<Settings> {
   const file = textOf(args.values['config']) ?? io.env['CAPT_CONFIG']
   const fromFile = file === undefined ? {} : await readFile(file, options, io)
-  return Object.fromEntries(
+  const settings: Settings = Object.fromEntries(
     Object.entries(options).map(([name, option]) => {
       const flag = args.values[name]
       // parseArgs cannot tell a default from a flag, so a command that uses settings keeps its defaults to itself.
@@ -28,6 +28,8 @@ export async function readSettings(
       return [name, ownValue(fromFile, name)]
     }),
   )
+  for (const [name, option] of Object.entries(options)) checkValue(name, option, settings[name])
+  return settings
 }
 
 export const variableOf = (name: string): string => `CAPT_${name.toUpperCase().replaceAll('-', '_')}`

@@ -1,6 +1,7 @@
 // Reads what a person points a command at: files, folders of manifests, or standard input.
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { checkManifests, type Manifest, readManifests, toCaptError, upgradeManifests } from '#api'
 import { CaptError, messageOf } from '#lib'
 import type { Io } from './command.ts'
 
@@ -24,6 +25,29 @@ async function readOne(name: string, io: Io): Promise<SourceText[]> {
   const entries = await readdir(resolve(io.cwd, name), { recursive: true })
   const files = entries.filter((entry) => MANIFEST.test(entry)).sort()
   return await Promise.all(files.map((file) => readSource(join(name, file), io)))
+}
+
+/** The manifests of files, folders and standard input: all of them are read and checked, or an error is thrown. */
+export async function loadManifests(files: readonly string[], io: Io): Promise<readonly Manifest[]> {
+  const sources = await readSources(files, io)
+  const manifests = sources.flatMap(({ name, text }) => readManifests(text, name))
+  if (manifests.length === 0)
+    throw new CaptError('CAPT_INVALID', `There is no manifest in ${files.join(', ')}`, {
+      hint: 'a manifest has apiVersion, kind and metadata.name',
+    })
+  const upgraded = upgradeManifests(manifests)
+  for (const note of upgraded.notes) io.stderr.write(`note: ${note}\n`)
+  const [first, ...more] = checkManifests(upgraded.manifests)
+  if (!first) return upgraded.manifests
+  for (const fault of more.slice(0, 20))
+    io.stderr.write(
+      `also: ${fault.subject}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}\n  at   ${fault.at}\n`,
+    )
+  const error = toCaptError(first, more.length)
+  throw new CaptError(error.code, error.message, {
+    at: first.at,
+    hint: [first.hint, 'nothing was applied'].filter(Boolean).join('; '),
+  })
 }
 
 export async function readSource(name: string, io: Io): Promise<SourceText> {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CaptError } from '#lib'
 import { startHome } from '../app.ts'
-import { type Command, EXIT } from './command.ts'
+import { type Command, ENGINE_OPTION, EXIT } from './command.ts'
 
 export const command: Command = {
   name: 'up',
@@ -32,18 +32,17 @@ export const command: Command = {
       multiple: true,
       about: 'Manifest to apply once it is ready.',
     },
-    engine: {
-      type: 'string',
-      value: 'terraform|tofu|simulated',
-      about: 'What runs Terraform; what is on the PATH otherwise.',
-    },
+    ...ENGINE_OPTION,
     'log-level': { type: 'string', value: 'LEVEL', default: 'info', about: 'debug, info, warn or error.' },
   },
+  onSignal: 'stops',
   async run(args, io) {
     const { data, listen, kubeconfig, engine } = args.values
     if (typeof data !== 'string')
       throw new CaptError('CAPT_USAGE', 'up needs --data', { hint: 'capt up --data ./home' })
     const { host, port } = addressOf(String(listen))
+    const files = (args.values['filename'] as readonly string[] | undefined) ?? []
+    const manifests = files.length === 0 ? [] : await (await import('./sources.ts')).loadManifests(files, io)
     const dataDir = resolve(io.cwd, data)
     const home = await startHome({
       dataDir,
@@ -58,10 +57,15 @@ export const command: Command = {
       const file = resolve(io.cwd, typeof kubeconfig === 'string' ? kubeconfig : `${dataDir}/kubeconfig`)
       writeFileSync(file, home.kubeconfig, { mode: 0o600 })
       io.stdout.write(`capt is ready at ${home.url} (kubectl --kubeconfig ${file} get clusters -A)\n`)
-      const files = (args.values['filename'] as readonly string[] | undefined) ?? []
-      if (files.length > 0) {
-        const { applyFiles } = await import('./apply.ts')
-        await applyFiles(files, { objects: home.objects, namespace: 'default', server: home.url, raw: home.raw, io })
+      if (manifests.length > 0) {
+        const { applyManifests } = await import('./apply.ts')
+        await applyManifests(manifests, {
+          objects: home.objects,
+          namespace: 'default',
+          server: home.url,
+          raw: home.raw,
+          io,
+        })
       }
       await home.failed(io.signal)
       return EXIT.fine

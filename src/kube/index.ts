@@ -1,5 +1,6 @@
 // Speaking to an API server.
 export { type Credentials, fixedCredentials, type Identity, type ServerAccess } from './access.ts'
+export { toKubeError } from './answers.ts'
 export type { Exchange, Verb } from './calls.ts'
 export { type Client, type ClientOptions, createClient, type RawAnswer, type RawInit } from './client.ts'
 export { type Connection, type ConnectOptions, connect } from './connect.ts'

@@ -1,0 +1,265 @@
+// The command line as it ships: exit codes, signals, refusals by the server, and what --wait waits for.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
+
+const SIMULATION = readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'simulation.yaml'), 'utf8')
+const MANIFEST = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n'
+
+/** One line of every command that speaks to an API server. */
+const CONNECTING = [
+  'apply -f one.yaml',
+  'get clusters',
+  'get captclusters',
+  'describe cluster demo',
+  'describe wtapply demo-vpc',
+  'delete cluster demo --yes',
+  'doctor --skip-aws',
+  'doctor demo --skip-aws',
+  'logs demo-vpc',
+  'retry demo-vpc',
+  'cancel demo-vpc',
+  'state list demo-vpc',
+  'kubeconfig demo',
+]
+
+let shipped: Shipped
+before(() => {
+  shipped = shippedProgram()
+  writeFileSync(join(shipped.folder, 'one.yaml'), MANIFEST)
+})
+after(() => shipped.end())
+
+const kubeconfigFor = (server: string) => `apiVersion: v1
+kind: Config
+current-context: it
+clusters: [{name: it, cluster: {server: "${server}"}}]
+contexts: [{name: it, context: {cluster: it, user: it}}]
+users: [{name: it, user: {token: some-token}}]
+`
+
+/** A server that answers every request in the same way, and the kubeconfig that points at it. */
+async function serve(name: string, answer: (response: ServerResponse) => void) {
+  const requests: string[] = []
+  const server: Server = createServer((request, response) => {
+    requests.push(request.url ?? '')
+    answer(response)
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const kubeconfig = join(shipped.folder, name)
+  writeFileSync(kubeconfig, kubeconfigFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+  return { requests, kubeconfig, close }
+}
+
+describe('a server that refuses the credentials', () => {
+  for (const [status, reason, code] of [
+    [401, 'Unauthorized', 'CAPT_KUBE_UNAUTHORIZED'],
+    [403, 'Forbidden', 'CAPT_KUBE_FORBIDDEN'],
+  ] as const)
+    it(`with ${status} is reported as ${reason} by every command`, async () => {
+      const { kubeconfig, close } = await serve(reason, (response) => {
+        const body = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: reason, reason, code: status }
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      })
+      try {
+        const refuse = async (line: string) => {
+          const args = [...line.split(' '), '--kubeconfig', kubeconfig]
+          const { code: exit, out, err } = await shipped.capt(args, { timeoutMs: 120_000 })
+          assert.equal(exit, 1, line)
+          assert.equal(out, '', line)
+          assert.match(err, new RegExp(`^error: .* ${code}$`, 'm'), line)
+          assert.doesNotMatch(err, /does not serve|serves no version|install the/, line)
+        }
+        await Promise.all(CONNECTING.map(refuse))
+      } finally {
+        await close()
+      }
+    })
+})
+
+describe('Ctrl-C', () => {
+  it('ends every command that waits for an answer with 130 and one plain line', async () => {
+    const interrupt = async (line: string, i: number) => {
+      const { requests, kubeconfig, close } = await serve(`silent-${i}`, () => undefined)
+      try {
+        const running = shipped.start([...line.split(' '), '--kubeconfig', kubeconfig])
+        await waitUntil(`a request of capt ${line}`, () => requests.length > 0, 120_000, running.err)
+        assert.equal(await running.stop('SIGINT'), 130, line)
+        assert.deepEqual([running.out(), running.err()], ['', 'Interrupted\n'], line)
+      } finally {
+        await close()
+      }
+    }
+    await Promise.all(CONNECTING.map(interrupt))
+  })
+
+  it('lets a move end what it began, and ends it at once when it is pressed again', async () => {
+    const { requests, kubeconfig, close } = await serve('silent-move', () => undefined)
+    try {
+      const running = shipped.start(['move', '--yes', '--kubeconfig', kubeconfig, '--to-kubeconfig', kubeconfig])
+      await waitUntil('a request of capt move', () => requests.length > 0, 60_000, running.err)
+      running.child.kill('SIGINT')
+      await running.untilSaid('Interrupted: it ends what it began; Ctrl-C again stops it at once\n')
+      assert.equal(await running.stop('SIGINT'), 130)
+    } finally {
+      await close()
+    }
+  })
+
+  it('ends a command that reads standard input', async () => {
+    for (const args of [
+      ['apply', '-f', '-'],
+      ['karpenter', 'convert'],
+    ]) {
+      const child = spawn(shipped.bin, args, { cwd: shipped.folder, env: shipped.env })
+      let err = ''
+      child.stderr.on('data', (data: Buffer) => {
+        err += data.toString()
+      })
+      const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(code ?? signal)))
+      // More than a pipe holds: when it is gone, the command is reading.
+      await new Promise((resolve) => child.stdin.write('# a comment\n'.repeat(100_000), resolve))
+      child.kill('SIGINT')
+      assert.equal(await ended, 130, `${args.join(' ')}: ${err}`)
+      assert.equal(err, 'Interrupted\n')
+    }
+  })
+
+  it('ends capt up with 130 after it has closed', async () => {
+    const home = await shipped.up('interrupted', ['--engine', 'simulated', '--log-level', 'error'])
+    assert.equal(await home.stop('SIGINT'), 130)
+    assert.equal(home.err(), 'Interrupted\n')
+  })
+})
+
+describe('capt up with a manifest', () => {
+  it('that is not there fails before anything starts', async () => {
+    const { code, out, err } = await shipped.capt(['up', '--data', 'none', '-f', 'nofile.yaml'])
+    assert.deepEqual([code, out], [1, ''])
+    assert.match(err, /^error: nofile\.yaml cannot be read: .* {2}CAPT_FILE_UNREADABLE\n {2}hint .*\n$/)
+    assert.equal(existsSync(join(shipped.folder, 'none')), false)
+  })
+
+  it('that is wrong fails before anything starts', async () => {
+    const wrong =
+      'apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: CAPTCluster\nmetadata: {name: a}\nspec: {}\n'
+    writeFileSync(join(shipped.folder, 'wrong.yaml'), wrong)
+    const { code, err } = await shipped.capt(['up', '--data', 'none', '-f', 'wrong.yaml'])
+    assert.equal(code, 1)
+    assert.match(err, /at {3}wrong\.yaml, document 1/)
+    assert.equal(existsSync(join(shipped.folder, 'none')), false)
+  })
+})
+
+describe('with an embedded home', () => {
+  let home: UpHome
+  const capt = (line: string, timeoutMs = 240_000) =>
+    shipped.capt([...line.split(' '), '--kubeconfig', home.kubeconfig], { timeoutMs })
+  const read = async (line: string) => JSON.parse((await capt(`${line} -o json`)).out) as Json
+  const write = (name: string, text: string) => writeFileSync(join(shipped.folder, name), text)
+  before(async () => {
+    home = await shipped.up('cli', ['--engine', 'simulated', '--log-level', 'error'])
+  })
+  after(() => home.stop())
+
+  it('capt delete takes a list of names and deletes all of them, or none when one is wrong', async () => {
+    const cluster = (name: string) =>
+      `apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: ${name}}\nspec: {}\n`
+    write('three.yaml', ['one', 'two', 'three'].map(cluster).join('---\n'))
+    assert.equal((await capt('apply -f three.yaml')).code, 0)
+    const wrong = await capt('delete cluster two ghost --yes')
+    assert.equal(wrong.code, 1)
+    assert.match(wrong.err, /There is no Cluster "ghost"[\s\S]*nothing was deleted/)
+    const { code, out } = await capt('delete cluster two three --yes')
+    assert.equal(code, 0)
+    const gone = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(/ \(.*\)$/, ''))
+    assert.deepEqual(gone.sort(), ['Cluster/three is gone', 'Cluster/two is gone'])
+    const left = await read('get clusters')
+    assert.deepEqual(
+      left.items?.map(({ metadata }) => metadata.name),
+      ['one'],
+    )
+  })
+
+  it('capt apply writes nothing when one of the kinds is not served', async () => {
+    mkdirSync(join(shipped.folder, 'mixed'))
+    write('mixed/a.yaml', MANIFEST.replace('one', 'first'))
+    write('mixed/b.yaml', 'apiVersion: cluster.x-k8s.io/v1beta2\nkind: ClusterClass\nmetadata: {name: eks}\nspec: {}\n')
+    write('mixed/c.yaml', 'apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: x}\n')
+    const { code, out, err } = await capt('apply -f mixed')
+    assert.deepEqual([code, out], [1, ''])
+    assert.match(err, /does not serve ClusterClass in cluster\.x-k8s\.io\/v1beta2, Thing in example\.com\/v1 /)
+    assert.match(err, /nothing was applied/)
+    write('first.yaml', MANIFEST.replace('one', 'first'))
+    assert.match((await capt('apply -f first.yaml')).out, /ConfigMap\/first created/)
+  })
+
+  it('capt apply --wait exits 3 when something it applied is not ready in time', async () => {
+    const lost = SIMULATION.slice(SIMULATION.indexOf('apiVersion: cluster.x-k8s.io')).replaceAll(
+      'name: demo',
+      'name: lost',
+    )
+    write('lost.yaml', lost.replace('name: simulation-vpc', 'name: nowhere'))
+    const { code, err } = await capt('apply -f lost.yaml --wait 3s')
+    assert.equal(code, 3, err)
+    assert.match(err, /^Not ready: .*Cluster\/lost/m)
+  })
+
+  it('capt apply --wait returns when the whole cluster is ready, add-ons included', async () => {
+    write('demo.yaml', SIMULATION)
+    const { code, err } = await capt('apply -f demo.yaml --wait 4m')
+    assert.equal(code, 0, err)
+    for (const kind of ['captclusters', 'captcontrolplanes', 'wtapply', 'adeliv'])
+      for (const object of (await read(`get ${kind}`)).items ?? []) {
+        if (!object.metadata.name.startsWith('demo')) continue
+        const ready = object.status?.conditions?.find(({ type }) => type === 'Ready')
+        assert.equal(ready?.status, 'True', `${kind} ${object.metadata.name}`)
+        assert.equal(ready?.observedGeneration, object.metadata.generation, `${kind} ${object.metadata.name}`)
+      }
+    const [delivery] = ((await read('get adeliv')).items ?? []).filter(({ metadata }) => metadata.name === 'demo')
+    assert.ok(delivery?.status?.stages?.some(({ name, state }) => name === 'karpenter' && state === 'Healthy'))
+  })
+
+  it('capt apply --wait does not return from an upgrade while Terraform runs', async () => {
+    const at = SIMULATION.lastIndexOf('kind: CAPTControlPlane')
+    const minor = /version: v1\.(\d+)/.exec(SIMULATION.slice(at))![1]
+    const next = `1.${Number(minor) + 1}`
+    write(
+      'demo.yaml',
+      SIMULATION.slice(0, at) + SIMULATION.slice(at).replace(/version: v?1\.\d+[.\d]*/, `version: v${next}.0`),
+    )
+    const { code, err } = await capt('apply -f demo.yaml --wait 4m')
+    assert.equal(code, 0, err)
+    for (const apply of (await read('get wtapply')).items ?? [])
+      if (apply.metadata.name.startsWith('demo')) assert.equal(apply.status?.phase, 'Applied', apply.metadata.name)
+    const controlPlane = await read('get captcontrolplane demo')
+    assert.match(controlPlane.status?.version ?? '', new RegExp(`^v?${next.replace('.', '\\.')}`))
+  })
+})
+
+interface Json {
+  readonly metadata: { readonly name: string; readonly generation?: number }
+  readonly items?: readonly Json[]
+  readonly status?: {
+    readonly phase?: string
+    readonly version?: string
+    readonly conditions?: readonly {
+      readonly type: string
+      readonly status: string
+      readonly observedGeneration?: number
+    }[]
+    readonly stages?: readonly { readonly name: string; readonly state: string }[]
+  }
+}
