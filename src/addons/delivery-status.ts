@@ -1,7 +1,7 @@
 // What an AddonDelivery reports: one entry per stage with delivered and healthy as two columns, and what is under way.
 import { RETRY_ANNOTATION, type StageStatus } from '#api'
 import { formatDuration, toTimestamp } from '#lib'
-import type { ConditionDraft, Decision, StatusReport } from '#runtime'
+import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
 import type { DeliveryAction, DeliverySeen } from './delivery-seen.ts'
 import { summarize } from './health.ts'
@@ -20,7 +20,15 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
     stages: judged.length > 0 ? judged.map((one) => toStageStatus(one, seen.nowMs)) : seen.delivery.status?.stages,
     teardown: undefined,
   }
-  return { fields, conditions: [progressing(judged, decision), ...degradedOf(seen, judged)] }
+  const conditions = [progressing(judged, decision), ...degradedOf(seen, judged)]
+  return { fields, conditions, failed: judged.flatMap(failedAttempt) }
+}
+
+/** A stage that has failed since its status was written last: `failedAt` is set once for each attempt. */
+function failedAttempt({ seen, decision, failure, failedAt }: StageJudgement): readonly FailedAttempt[] {
+  if (!failure || failedAt === undefined || failedAt === seen.before?.failedAt) return []
+  const reason = decision.is === 'waiting' || decision.is === 'stalled' ? decision.reason : 'RetryScheduled'
+  return [{ class: 'addon', reason, message: `Stage ${seen.stage.name}: ${failure.message}`, hint: failure.hint }]
 }
 
 function progressing(judged: readonly StageJudgement[], decision: Decision<DeliveryAction>): ConditionDraft {

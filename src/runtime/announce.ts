@@ -1,27 +1,77 @@
-// Tells people once about what the summary of an object says now and did not say before. The event uses the reason
-// word of the condition.
-import type { AnyObject, Condition } from '#api'
-import type { Events } from '#kube'
+// Events about an object: a Warning for every failed attempt and for every new stop, on the object and on its Cluster, and
+// a Normal event when its summary changes. Repeats have the same words, so the recorder counts them in one series.
+import { type AnyObject, CLUSTER_GROUP, CLUSTER_NAME_LABEL, type Condition, clusterOwnerOf, type KindRef } from '#api'
+import type { Cache, Events } from '#kube'
 import { conditionOf } from './conditions.ts'
+import type { FailedAttempt } from './controller.ts'
+import type { Decision } from './decision.ts'
 import { STALLED } from './summary.ts'
 
-export function announce(events: Events, before: AnyObject, type: string, now: readonly Condition[]): void {
+export interface Announcement {
+  /** The object as it was before its status was written. */
+  readonly before: AnyObject
+  /** Type of the condition that sums the decision up. */
+  readonly type: string
+  readonly now: readonly Condition[]
+  readonly decision: Decision<unknown> | undefined
+  readonly failed: readonly FailedAttempt[]
+}
+
+/** A note longer than this is cut by the API: the cause is shortened before the remedy is. */
+const MAX_TEXT = 900
+
+export function announce(events: Events, cluster: AnyObject | undefined, announcement: Announcement): void {
+  const { before, type, now, decision, failed } = announcement
+  const { kind, metadata } = before
+  const warn = (reason: string, message: string) => {
+    events.emit(before, { type: 'Warning', reason, message })
+    if (cluster) events.emit(cluster, { type: 'Warning', reason, message: `${kind} ${metadata.name}: ${message}` })
+  }
+  for (const { reason, message, hint } of failed) warn(reason, eventText(message, hint))
   const summary = now.find((condition) => condition.type === type)
-  if (!summary) return
+  if (!summary || failed.length > 0) return
   const { status, reason, message } = summary
   const last = conditionOf(before, type)
-  const flipped = last === undefined ? status === 'True' : last.status !== status
-  const failed = reason === 'InternalError' && last?.reason !== reason
-  const stopped = saysMore(
+  const isStopped = saysMore(
     now.find((condition) => condition.type === STALLED),
     conditionOf(before, STALLED),
   )
-  if (!flipped && !failed && !stopped) return
-  const text = message === '' ? `${before.kind} ${before.metadata.name} is ready` : message
-  events.emit(before, { type: failed || stopped ? 'Warning' : 'Normal', reason, message: text })
+  if (isStopped) {
+    warn(reason, decision?.is === 'stalled' ? eventText(decision.message, decision.hint) : message)
+    return
+  }
+  const isFlipped = last === undefined ? status === 'True' : last.status !== status
+  if (!isFlipped) return
+  const text = message === '' ? `${kind} ${metadata.name} is ready` : message
+  events.emit(before, { type: 'Normal', reason, message: text })
 }
+
+/** The Cluster that an object belongs to, by owner reference or by label; undefined for objects of no Cluster. */
+export function clusterOf(cache: Cache, clusterKind: KindRef | undefined, object: AnyObject): AnyObject | undefined {
+  const { namespace, labels } = object.metadata
+  const owner = clusterOwnerOf(object)
+  if (owner) {
+    const { apiVersion, kind, name, uid } = owner
+    return { apiVersion, kind, metadata: { name, uid, ...(namespace === undefined ? {} : { namespace }) } }
+  }
+  const name = labels?.[CLUSTER_NAME_LABEL]
+  if (name === undefined || clusterKind === undefined || object.kind === clusterKind.kind) return undefined
+  return cache.get(clusterKind, namespace === undefined ? { name } : { namespace, name })
+}
+
+export const isClusterKind = ({ group, kind }: KindRef): boolean => group === CLUSTER_GROUP && kind === 'Cluster'
 
 function saysMore(now: Condition | undefined, before: Condition | undefined): boolean {
   if (!now) return false
   return now.reason !== before?.reason || now.message !== before.message
+}
+
+/** Cause and remedy in one note that keeps the whole remedy. */
+function eventText(message: string, hint = ''): string {
+  const cause = message.replace(/[.\s]+$/, '')
+  if (hint === '') return cause
+  const room = Math.max(100, MAX_TEXT - Buffer.byteLength(hint))
+  const bytes = Buffer.from(cause)
+  if (bytes.length <= room) return `${cause}. ${hint}`
+  return `${new TextDecoder().decode(bytes.subarray(0, room)).replace(/\uFFFD+$/, '')}…. ${hint}`
 }

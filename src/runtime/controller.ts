@@ -18,6 +18,17 @@ export interface World {
 /** A condition a step sets; lastTransitionTime and observedGeneration are filled in by the loop. */
 export type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 
+/** One attempt that failed and that the status has not shown yet. It becomes a Warning and is counted by class. */
+export interface FailedAttempt {
+  /** Label of the metric: a short list of words. */
+  readonly class: string
+  /** The word that the condition uses. */
+  readonly reason: string
+  /** Without counters and times, so that repeats are one series of events. */
+  readonly message: string
+  readonly hint?: string
+}
+
 /**
  * What a controller reports beside `Ready`. `fields` is merged over the live status at the top level (undefined
  * removes a field); conditions not named here keep their last value.
@@ -25,6 +36,7 @@ export type ConditionDraft = Pick<Condition, 'type' | 'status' | 'reason' | 'mes
 export interface StatusReport {
   readonly fields?: Readonly<Record<string, unknown>>
   readonly conditions?: readonly ConditionDraft[]
+  readonly failed?: readonly FailedAttempt[]
 }
 
 /** Another kind whose events wake objects of the controller's kind. */

@@ -53,6 +53,8 @@ export type TurnResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
 export interface TurnMetrics {
   ended(result: TurnResult, tookMs: number): void
+  /** Attempts whose failure was reported, by class. */
+  failed(classes: readonly string[]): void
 }
 
 export function turnMetrics(
@@ -66,6 +68,11 @@ export function turnMetrics(
     name: 'controller_runtime_reconcile_total',
     about: 'Turns by result.',
     labels: ['controller', 'result'],
+  })
+  const failed = metrics.counter({
+    name: 'capt_failed_attempts_total',
+    about: 'Attempts that failed, by class: each has left a Warning on its object.',
+    labels: ['controller', 'class'],
   })
   const errors = metrics.counter(of('controller_runtime_reconcile_errors_total', 'Turns that failed.'))
   const seconds = metrics.histogram({
@@ -81,6 +88,9 @@ export function turnMetrics(
       total.add({ controller, result })
       if (result === 'error') errors.add(labels)
       seconds.observe(labels, tookMs / 1000)
+    },
+    failed(classes) {
+      for (const one of classes) failed.add({ controller, class: one })
     },
   }
 }

@@ -231,7 +231,7 @@ describe('one turn', () => {
       },
     }
     const end = await createTurn(aController(script), shelf.world)(KEY, 0)
-    assert.deepEqual(end, { again: 'backoff', result: 'error' })
+    assert.deepEqual(end, { again: 'backoff', result: 'error', failed: ['internal'] })
     assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'InternalError' })
     assert.equal(shelf.widget().status?.['phase'], 'Burning')
     assert.equal(shelf.events.length, 1)
@@ -271,6 +271,94 @@ describe('one turn', () => {
     assert.equal(shelf.ready()?.status, 'True')
     await turn(KEY, 10)
     assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'InternalError' })
+  })
+
+  describe('that fails leaves a Warning', () => {
+    const ofCluster = { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } }
+    const ClusterKind: KindRef = {
+      group: 'cluster.x-k8s.io',
+      version: 'v1beta2',
+      kind: 'Cluster',
+      plural: 'clusters',
+      namespaced: true,
+    }
+    const aCluster = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'demo', uid: 'c1' } }
+
+    function openTurn(script: Script, metadata: object = ofCluster) {
+      const shelf = aShelf({ metadata: { ...KEY, ...metadata } })
+      const warnings: string[] = []
+      const cache: Cache = {
+        get: ((kind: KindRef, key: Key) =>
+          kind.kind === 'Cluster' ? aCluster : shelf.world.cache.get(kind, key)) as Cache['get'],
+        list: () => [],
+      }
+      const events: Events = {
+        emit: (about, { type, reason, message }) =>
+          warnings.push(
+            `${type} ${reason} on ${about.kind} ${about.metadata.name} (${about.metadata.uid}): ${message}`,
+          ),
+      }
+      const turn = createTurn(aController(script), { ...shelf.world, cache, events }, { clusterKind: ClusterKind })
+      return { shelf, turn, warnings }
+    }
+
+    it('on the object and on its Cluster for every attempt that its controller reports', async () => {
+      const failed = [
+        { class: 'throttling', reason: 'RetryScheduled', message: 'Rate exceeded', hint: 'it waits longer' },
+      ]
+      const script: Script = {
+        decision: waiting('RetryScheduled', 'Attempt 1 failed and is tried again: Rate exceeded', 30),
+        report: { fields: { run: 1 }, failed },
+      }
+      const { turn, warnings } = openTurn(script)
+      assert.deepEqual((await turn(KEY, 0)).failed, ['throttling'])
+      assert.deepEqual(warnings, [
+        'Warning RetryScheduled on Widget w (u1): Rate exceeded. it waits longer',
+        'Warning RetryScheduled on Cluster demo (c1): Widget w: Rate exceeded. it waits longer',
+      ])
+      script.report = { fields: { run: 1 } }
+      assert.equal((await turn(KEY, 0)).failed, undefined)
+      assert.equal(warnings.length, 2, 'the same attempt is reported once')
+    })
+
+    it('every time it throws, also when the status says so already', async () => {
+      const { turn, warnings, shelf } = openTurn({ observe: () => Promise.reject(new Error('boom')) })
+      await turn(KEY, 0)
+      await turn(KEY, 1)
+      assert.equal(shelf.writes.length, 1)
+      assert.deepEqual(
+        warnings,
+        [1, 2].flatMap(() => [
+          'Warning InternalError on Widget w (u1): boom',
+          'Warning InternalError on Cluster demo (c1): Widget w: boom',
+        ]),
+      )
+    })
+
+    it('when it stops, by owner reference where there is no label', async () => {
+      const ownerReferences = [{ apiVersion: aCluster.apiVersion, kind: 'Cluster', name: 'demo', uid: 'c2' }]
+      const { turn, warnings } = openTurn({ decision: stalled('Refused', 'No.', 'Ask') }, { ownerReferences })
+      await turn(KEY, 0)
+      await turn(KEY, 0)
+      assert.deepEqual(warnings, [
+        'Warning Refused on Widget w (u1): No. Ask',
+        'Warning Refused on Cluster demo (c2): Widget w: No. Ask',
+      ])
+    })
+
+    it('whose remedy is whole, however long the cause is', async () => {
+      const script: Script = { decision: stalled('Refused', 'é'.repeat(2000), 'do this, and then that') }
+      const { turn, warnings } = openTurn(script)
+      await turn(KEY, 0)
+      assert.match(warnings[1]!, /é…\. do this, and then that$/)
+      assert.ok(Buffer.byteLength(warnings[1]!) < 1024)
+    })
+
+    it('on the object alone when it belongs to no Cluster', async () => {
+      const { turn, warnings } = openTurn({ decision: stalled('Refused', 'No', 'Ask') }, {})
+      await turn(KEY, 0)
+      assert.deepEqual(warnings, ['Warning Refused on Widget w (u1): No. Ask'])
+    })
   })
 
   it('comes back in silence when somebody else was faster', async () => {

@@ -1,22 +1,24 @@
 // One turn of any controller: observe, decide, act, report. The status is written once, at the end, whatever happened,
 // and not at all when nothing changed. The answer says when the object wants its next turn.
 import { randomUUID } from 'node:crypto'
-import { type AnyObject, type Key, keyOf, keyText } from '#api'
+import { type AnyObject, type Key, type KindRef, keyOf, keyText } from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { CaptError, type Log, messageOf, redact } from '#lib'
-import { announce } from './announce.ts'
+import { announce, clusterOf } from './announce.ts'
 import { conditionOf } from './conditions.ts'
-import type { AnyController, StatusReport, World } from './controller.ts'
+import type { AnyController, FailedAttempt, StatusReport, World } from './controller.ts'
 import type { Decision } from './decision.ts'
 import { HotLoopGuard } from './hot-loop.ts'
 import type { Again } from './queue.ts'
 import type { TurnResult } from './queue-metrics.ts'
 import { toStatusChange } from './status-change.ts'
-import { READY, summarize } from './summary.ts'
+import { READY, summarize, toFailure } from './summary.ts'
 
 export interface TurnEnd {
   readonly again: Again
   readonly result: TurnResult
+  /** Classes of the attempts whose failure was reported in this turn. */
+  readonly failed?: readonly string[]
 }
 
 /** `failures`: how often in a row the key has come back by backoff. */
@@ -25,6 +27,8 @@ export type Turn = (key: Key, failures: number) => Promise<TurnEnd>
 export interface TurnOptions {
   /** Objects that answer false are left alone, as if they did not exist (the watch filter). */
   readonly accepts?: (object: AnyObject) => boolean
+  /** Cluster in the version that informers hold; failures are reported on the Cluster too. */
+  readonly clusterKind?: KindRef | undefined
 }
 
 /** Faults that pass by themselves are shown only when they have come back this often: about five seconds of backoff. */
@@ -33,7 +37,7 @@ const PATIENCE = 10
 const REST: TurnEnd = { again: 'never', result: 'success' }
 
 export function createTurn(controller: AnyController, world: World, options: TurnOptions = {}): Turn {
-  const { accepts = () => true } = options
+  const { accepts = () => true, clusterKind } = options
   const guard = new HotLoopGuard()
 
   return async function turn(key, failures) {
@@ -52,19 +56,21 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const early = isLeft ? toEnd(taken, log, guard, id) : undefined
     if (early?.again === 'now') return early
     const hidden = isPassing(taken.fault) && failures < PATIENCE
-    const written = await report(controller, world, object, taken, hidden)
+    const written = await report(controller, world, object, taken, hidden, clusterKind)
 
     const fault = taken.fault ?? written.fault
     if (written.gone) {
       guard.settled(id)
       return REST
     }
+    const failed = (written.failed ?? []).map((attempt) => attempt.class)
+    const ending = failed.length > 0 ? { failed } : {}
     if (fault !== undefined) {
-      if (isOvertaken(fault) && failures < PATIENCE) return { again: 'backoff', result: 'requeue' }
+      if (isOvertaken(fault) && failures < PATIENCE) return { again: 'backoff', result: 'requeue', ...ending }
       log.error('Turn failed', { error: redact(messageOf(fault)), ...whereFrom(fault) })
-      return { again: 'backoff', result: 'error' }
+      return { again: 'backoff', result: 'error', ...ending }
     }
-    return early ?? toEnd(taken, log, guard, id)
+    return { ...(early ?? toEnd(taken, log, guard, id)), ...ending }
   }
 }
 
@@ -100,7 +106,8 @@ async function report(
   observed: Projected<AnyObject>,
   taken: Taken,
   hidden: boolean,
-): Promise<{ readonly gone?: boolean; readonly fault?: unknown }> {
+  clusterKind: KindRef | undefined,
+): Promise<{ readonly gone?: boolean; readonly fault?: unknown; readonly failed?: readonly FailedAttempt[] }> {
   const { kind } = controller
   const key = keyOf(observed)
   // Acting may have moved the object on; the cache has seen what we wrote.
@@ -112,16 +119,27 @@ async function report(
     type === false || hidden ? undefined : summarize(type, taken.decision, taken.fault, conditionOf(latest, type))
   const nowMs = world.clock.now()
   const change = toStatusChange({ kind, observed, latest, report: taken.status, summary, nowMs })
-  if (!change) return {}
   try {
     const { resourceVersion } = latest.metadata
-    const body = { metadata: { resourceVersion }, status: change.patch }
-    await world.objects.patch(kind, key, { type: 'merge', body }, { subresource: 'status' })
+    const body = { metadata: { resourceVersion }, status: change?.patch }
+    if (change) await world.objects.patch(kind, key, { type: 'merge', body }, { subresource: 'status' })
   } catch (error) {
     return isKubeError(error, 'NotFound') ? { gone: true } : { fault: error }
   }
-  if (type !== false) announce(world.events, latest, type, change.conditions)
-  return {}
+  if (type === false) return {}
+  const thrown = taken.fault === undefined || hidden ? [] : [toFailedAttempt(taken.fault)]
+  const failed = [...thrown, ...(taken.status.failed ?? [])]
+  if (!change && failed.length === 0) return {}
+  const cluster = clusterOf(world.cache, clusterKind, latest)
+  const now = change?.conditions ?? []
+  announce(world.events, cluster, { before: latest, type, now, decision: taken.decision, failed })
+  return { failed }
+}
+
+/** Something that was thrown is an attempt that failed as well: the words of its condition, counted as a series. */
+function toFailedAttempt(fault: unknown): FailedAttempt {
+  const { reason, message } = toFailure(READY, fault)
+  return { class: isPassing(fault) ? 'network' : 'internal', reason, message }
 }
 
 function toEnd({ decision, seen }: Taken, log: Log, guard: HotLoopGuard, id: string): TurnEnd {

@@ -1,8 +1,9 @@
 // Runs controllers over one set of informers: changes become keys, keys become turns. Work begins after every cache is
 // synced, and ends with the turns that are under way.
-import { type AnyObject, type Key, keyOf } from '#api'
+import { type AnyObject, type Key, type KindRef, keyOf } from '#api'
 import type { Change, Events, Informers, Objects } from '#kube'
 import { CaptError, type Clock, type Log, type Metrics, messageOf, noMetrics } from '#lib'
+import { isClusterKind } from './announce.ts'
 import type { AnyController, Wake, World } from './controller.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { turnMetrics } from './queue-metrics.ts'
@@ -55,16 +56,18 @@ export function runControllers(options: RunOptions): Running {
     listen(controller, queue, options)
   }
 
+  const clusterKind = controllers.flatMap(watchedKinds).find(isClusterKind)
   const start = (): void => {
     for (const controller of controllers) {
       const queue = queues.get(controller.name)!
       const max = concurrencyOf(options.concurrency, controller.name)
       const numbers = turnMetrics(metrics, controller.name, { max, active: () => queue.active })
-      const turn = createTurn(controller, world, { accepts: options.accepts })
+      const turn = createTurn(controller, world, { accepts: options.accepts, clusterKind })
       queue.start(max, async (key) => {
         const began = clock.monotonic()
-        const { again, result } = await turn(key, queue.failures(key))
+        const { again, result, failed = [] } = await turn(key, queue.failures(key))
         numbers.ended(result, clock.monotonic() - began)
+        numbers.failed(failed)
         return again
       })
     }
@@ -95,6 +98,8 @@ export function runControllers(options: RunOptions): Running {
     },
   }
 }
+
+const watchedKinds = ({ kind, wakes }: AnyController): readonly KindRef[] => [kind, ...wakes.map((wake) => wake.kind)]
 
 function listen(controller: AnyController, queue: Queue, options: RunOptions): void {
   const { informers, namespace } = options

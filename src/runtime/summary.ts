@@ -51,7 +51,7 @@ export function summarize(
   }
 }
 
-function toFailure(type: string, fault: unknown): ConditionDraft {
+export function toFailure(type: string, fault: unknown): ConditionDraft {
   const hint = fault instanceof CaptError && fault.hint ? ` (${fault.hint})` : ''
   const code = fault instanceof CaptError ? `${fault.code}: ` : ''
   return { type, status: 'False', reason: 'InternalError', message: redact(`${code}${messageOf(fault)}${hint}`) }

@@ -1,5 +1,5 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
-import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
+import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION } from '#api'
 import type { Workspace } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
@@ -7,6 +7,7 @@ import { type Action, unreachable } from './actions.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
 import { isApplied, type Observed } from './observe.ts'
+import { isTold } from './status.ts'
 
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
@@ -100,9 +101,4 @@ function lookAgain({ lookAgainSeconds }: Observed, decision: Decision<Action>): 
 function settle({ apply, view }: Observed, decision: Decision<Action>): Decision<Action> {
   if (!blocksMove(apply) || decision.is === 'act') return decision
   return isTold(apply, view.record?.run?.id, view.record?.run?.phase) ? act({ do: 'unblock-move' }) : decision
-}
-
-function isTold(apply: WorkspaceTemplateApply, id: string | undefined, phase: string | undefined): boolean {
-  const told = apply.status?.run
-  return id === undefined || (told?.id === id && told.phase === phase)
 }

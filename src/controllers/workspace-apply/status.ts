@@ -1,9 +1,10 @@
 // What an apply says about itself, from its record: the record outlives every process and every move, the status does not.
 import type { WorkspaceTemplateApply } from '#api'
-import { workspaceNameOf } from '#engine'
-import type { ConditionDraft, Decision, StatusReport } from '#runtime'
+import { faultPolicy, workspaceNameOf } from '#engine'
+import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { deletingCondition, pausedCondition } from '../cluster/life-conditions.ts'
 import type { Action } from './actions.ts'
+import { textOf } from './decide-fault.ts'
 import { isApplied, type Observed } from './observe.ts'
 
 type Phase = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['phase']>
@@ -46,7 +47,28 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
       pausedCondition(seen.paused),
       deletingCondition(apply.metadata.deletionTimestamp !== undefined, decision),
     ],
+    failed: failedAttempt(seen, decision),
   }
+}
+
+/** A run that failed, once: the status that is written with it names the run. What a person or a pause stopped is none. */
+function failedAttempt({ apply, view }: Observed, decision: Decision<Action>): readonly FailedAttempt[] {
+  const run = view.record?.run
+  const fault = run?.fault
+  if (!run || !fault || fault.kind === 'cancelled' || fault.kind === 'paused' || isTold(apply, run.id, run.phase))
+    return []
+  if (decision.is === 'stalled') {
+    const { reason, message, hint } = decision
+    return [{ class: fault.kind, reason, message, hint }]
+  }
+  const reason = decision.is === 'waiting' ? decision.reason : faultPolicy(fault.kind)[run.verb].reason
+  return [{ class: fault.kind, reason, message: `terraform ${run.verb} failed: ${textOf(fault)}`, hint: fault.hint }]
+}
+
+/** The status already shows this end of this run. */
+export function isTold(apply: WorkspaceTemplateApply, id: string | undefined, phase: string | undefined): boolean {
+  const told = apply.status?.run
+  return id === undefined || (told?.id === id && told.phase === phase)
 }
 
 function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>): Phase {
