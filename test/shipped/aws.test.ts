@@ -1,0 +1,497 @@
+// What the shipped program asks of AWS, answered by moto: tokens from every source of credentials, the role for Spot, the
+// sweep of a teardown, `capt doctor`, and state in S3. The control plane's template makes its cluster in moto; the
+// cluster's API is an embedded home behind an endpoint that admits tokens of the AWS authenticator alone.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { stringify } from 'yaml'
+import {
+  AddonDelivery,
+  type AnyObject,
+  CAPTControlPlane,
+  clusterKind,
+  clusterResourceSetKind,
+  conditionOf,
+  type KindRef,
+  type Secret,
+  SecretKind,
+  WorkspaceTemplateApply,
+} from '#api'
+import { readRecord, WORKSPACE_TAG } from '#engine'
+import { type Connection, connect, loadKubeconfig } from '#kube'
+import { type EksEndpoint, startEksEndpoint } from '../support/eks-endpoint.ts'
+import { findMoto, type Moto, startMoto } from '../support/moto.ts'
+import { findTool } from '../tools.ts'
+import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
+
+const REGION = 'eu-west-1'
+const TIMEOUT_MS = 180_000
+const ClusterKind = clusterKind('v1beta2')
+const ResourceSetKind = clusterResourceSetKind('v1beta2')
+const program = findMoto()
+const missing = [program ? [] : ['moto'], findTool('terraform') ? [] : ['terraform']].flat()
+const skip = missing.length > 0 && `not installed: ${missing.join(', ')}`
+
+interface Keys {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+}
+const AMBIENT: Keys = { accessKeyId: 'ambient-key', secretAccessKey: 'ambient/secret+key' }
+const OF_SECRET: Keys = { accessKeyId: 'key-of-a-Secret', secretAccessKey: 'secret/of+a-Secret' }
+const OF_PROFILE: Keys = { accessKeyId: 'key-of-a-profile', secretAccessKey: 'profile/secret+key' }
+
+/** An embedded home and what a test observes of it. */
+interface Home extends UpHome {
+  readonly connection: Connection
+  apply(manifests: readonly object[]): Promise<void>
+  get<T extends AnyObject>(kind: KindRef, name: string): Promise<T | undefined>
+  tokenOf(cluster: string): Promise<string>
+}
+
+describe('the shipped program and AWS', { skip }, () => {
+  let shipped: Shipped
+  let moto: Moto
+  let endpoint: EksEndpoint
+  let ambient: Home
+  let warm: Promise<unknown>
+  const homes: Home[] = []
+
+  before(async () => {
+    shipped = shippedProgram()
+    moto = await startMoto(program!)
+    warm = warmUp()
+    endpoint = await startEksEndpoint((await shipped.up('workload')).kubeconfig)
+    ambient = await open('ambient', {
+      AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey,
+    })
+  })
+  after(async () => {
+    for (const { connection } of homes) await connection.close()
+    await endpoint?.close()
+    await shipped?.end()
+    await moto?.stop()
+  })
+
+  /** The first answer about tags loads half of moto, which may take longer than the program waits for AWS. */
+  const warmUp = () =>
+    Promise.all(
+      [REGION, 'us-east-1'].map((region) =>
+        fetch(moto.url, {
+          method: 'POST',
+          headers: {
+            authorization: `AWS4-HMAC-SHA256 Credential=testing/20260101/${region}/tagging/aws4_request, SignedHeaders=host, Signature=0`,
+            'content-type': 'application/x-amz-json-1.1',
+            'x-amz-target': 'ResourceGroupsTaggingAPI_20170126.GetResources',
+          },
+          body: '{}',
+        }).then((answer) => answer.text()),
+      ),
+    )
+
+  async function open(data: string, env: Readonly<Record<string, string>>): Promise<Home> {
+    const up = await shipped.up(data, [], { env: { ...env, AWS_ENDPOINT_URL: moto.url, AWS_REGION: REGION } })
+    const connection = connect(await loadKubeconfig({ path: up.kubeconfig }))
+    const get: Home['get'] = (kind, name) => connection.objects.get(kind, { namespace: 'default', name })
+    const home: Home = {
+      ...up,
+      connection,
+      get,
+      async apply(manifests) {
+        const file = join(shipped.folder, `${data}.yaml`)
+        writeFileSync(file, manifests.map((manifest) => stringify(manifest)).join('---\n'))
+        await shipped.captOk(['apply', '-f', file, '--kubeconfig', up.kubeconfig], { timeoutMs: 60_000 })
+      },
+      async tokenOf(cluster) {
+        const secret = await get<Secret>(SecretKind, `${cluster}-kubeconfig`)
+        const text = Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString()
+        return /token: (\S+)/.exec(text)?.[1] ?? assert.fail(`the kubeconfig of ${cluster} has no token: ${text}`)
+      },
+    }
+    homes.push(home)
+    return home
+  }
+
+  /** Applies a cluster and waits until its control plane is available. */
+  async function bringUp(home: Home, name: string, spec: object = {}, labels: object = {}): Promise<void> {
+    await home.apply([eksTemplate(moto, endpoint), ...cluster(name, spec, labels)])
+    await untilCondition(home, CAPTControlPlane, name, 'Ready')
+  }
+
+  const untilCondition = (home: Home, kind: KindRef, name: string, type: string) => {
+    let last: AnyObject | undefined
+    return waitUntil(
+      `${type} of ${kind.kind} ${name}`,
+      async () => {
+        last = await home.get(kind, name)
+        return last !== undefined && conditionOf(last as never, type)?.status === 'True'
+      },
+      TIMEOUT_MS,
+      () => `${JSON.stringify(last?.['status' as never], null, 1)}\n${home.err().slice(-3000)}`,
+    )
+  }
+
+  const eksClusters = async (): Promise<readonly string[]> =>
+    ((await (await moto.rest('eks', REGION, 'GET', '/clusters')).json()) as { clusters: string[] }).clusters
+
+  /** The token of a cluster is signed by these keys, for this cluster alone, and no byte of it can be changed. */
+  async function checkToken(home: Home, name: string, keys: Keys, hasSession: boolean): Promise<void> {
+    const token = await home.tokenOf(name)
+    assert.ok(endpoint.tokens.includes(token), 'the endpoint of the cluster was shown this token')
+    const [found, otherCluster, flipped, otherKeys] = verify(moto.python, [
+      { token, cluster: name, ...keys },
+      { token, cluster: `${name}x`, ...keys },
+      { token: flipByte(token), cluster: name, ...keys },
+      { token, cluster: name, ...keys, secretAccessKey: `${keys.secretAccessKey}x` },
+    ])
+    const { expires, signedHeaders, ...rest } = found!
+    assert.deepEqual(rest, {
+      isValid: true,
+      accessKeyId: keys.accessKeyId,
+      region: REGION,
+      service: 'sts',
+      host: `sts.${REGION}.amazonaws.com`,
+      action: 'GetCallerIdentity',
+      hasSession,
+    })
+    assert.ok(expires > 0 && expires <= 900, `expires in ${expires} seconds`)
+    assert.ok(signedHeaders.includes('x-k8s-aws-id') && signedHeaders.includes('host'), signedHeaders.join())
+    assert.deepEqual([otherCluster!.isValid, flipped!.isValid, otherKeys!.isValid], [false, false, false])
+  }
+
+  const accessKeyOf = (token: string): string =>
+    decodeURIComponent(/X-Amz-Credential=([^%/]+)/.exec(Buffer.from(token.slice(11), 'base64url').toString())![1]!)
+
+  it('signs the token of a cluster with the keys of its environment, once the account has the role for Spot', async () => {
+    assert.doesNotMatch(await spotRoles(), /<RoleName>/)
+    await bringUp(ambient, 'env', { controlPlaneConfig: { ensureSpotServiceLinkedRole: true } })
+    assert.match(await spotRoles(), /<RoleName>AWSServiceRoleFor/)
+    assert.deepEqual(await eksClusters(), ['env'])
+    await checkToken(ambient, 'env', AMBIENT, false)
+  })
+
+  /** AWS calls it AWSServiceRoleForEC2Spot, moto otherwise; both keep it under the path of the service. */
+  const spotRoles = () =>
+    moto.query('iam', 'us-east-1', {
+      Action: 'ListRoles',
+      Version: '2010-05-08',
+      PathPrefix: '/aws-service-role/spot.amazonaws.com/',
+    })
+
+  it('signs it with the keys of a Secret', async () => {
+    await ambient.apply([credentials('keys', OF_SECRET)])
+    await bringUp(ambient, 'secret', { identity: { secretRef: { name: 'keys' } } })
+    await checkToken(ambient, 'secret', OF_SECRET, false)
+  })
+
+  it('signs it with the session of a role that the Secret may assume', async () => {
+    const roleArn = 'arn:aws:iam::123456789012:role/capt-of-a-team'
+    await ambient.apply([credentials('keys', OF_SECRET)])
+    await bringUp(ambient, 'role', { identity: { secretRef: { name: 'keys' }, roleArn, externalId: 'x-1' } })
+    await checkSession(ambient, 'role')
+  })
+
+  it('signs it with the keys of a profile', async () => {
+    const files = { AWS_CONFIG_FILE: 'aws-config', AWS_SHARED_CREDENTIALS_FILE: 'aws-credentials' }
+    const at = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, join(shipped.folder, file)]))
+    writeFileSync(at['AWS_CONFIG_FILE']!, `[profile dev]\nregion = ${REGION}\n`)
+    writeFileSync(
+      at['AWS_SHARED_CREDENTIALS_FILE']!,
+      `[dev]\naws_access_key_id = ${OF_PROFILE.accessKeyId}\naws_secret_access_key = ${OF_PROFILE.secretAccessKey}\n`,
+    )
+    const home = await open('profile', { AWS_PROFILE: 'dev', ...at })
+    await bringUp(home, 'profile')
+    await checkToken(home, 'profile', OF_PROFILE, false)
+    assert.equal(await home.stop(), 0)
+  })
+
+  it('signs it with the session of a web identity', async () => {
+    const file = join(shipped.folder, 'web-identity-token')
+    writeFileSync(file, 'header.payload.signature')
+    const home = await open('web', {
+      AWS_WEB_IDENTITY_TOKEN_FILE: file,
+      AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/capt',
+      AWS_ROLE_SESSION_NAME: 'capt',
+    })
+    await bringUp(home, 'web')
+    await checkSession(home, 'web')
+    assert.equal(await home.stop(), 0)
+  })
+
+  async function checkSession(home: Home, name: string): Promise<void> {
+    const accessKeyId = accessKeyOf(await home.tokenOf(name))
+    const secretAccessKey = await moto.secretOf(accessKeyId)
+    assert.ok(secretAccessKey, `moto gave out ${accessKeyId}`)
+    await checkToken(home, name, { accessKeyId, secretAccessKey }, true)
+  }
+
+  it('finds with `capt doctor` what carries the tag of a workspace and is in no state', async () => {
+    const at = { namespace: 'default', name: 'emptied' }
+    await ambient.apply([
+      template('emptied', 'variable "region" { type = string }\noutput "region" { value = var.region }\n'),
+      { ...applyKind, metadata: at, spec: { templateRef: { name: 'emptied' }, variables: { region: REGION } } },
+    ])
+    await untilCondition(ambient, WorkspaceTemplateApply, 'emptied', 'Ready')
+    const doctor = () =>
+      shipped.capt(['doctor', 'wtapply', 'emptied', '--kubeconfig', ambient.kubeconfig], {
+        env: {
+          ...shipped.env,
+          AWS_ENDPOINT_URL: moto.url,
+          AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId,
+          AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey,
+        },
+        timeoutMs: 120_000,
+      })
+    await warm
+    const before = await doctor()
+    assert.equal(before.code, 0, before.out + before.err)
+
+    const record = (await readRecord(ambient.connection.objects, at))!.record
+    const vpc = await moto.query('ec2', REGION, {
+      Action: 'CreateVpc',
+      Version: '2016-11-15',
+      CidrBlock: '10.0.0.0/16',
+      ...tagged('vpc', { [WORKSPACE_TAG]: record.workspaceId }),
+    })
+    const found = await doctor()
+    assert.equal(found.code, 1, found.out + found.err)
+    assert.match(found.out, new RegExp(`${/<vpcId>([^<]+)</.exec(vpc)![1]} found by tag, in no state`))
+  })
+
+  it('keeps state in S3 when a template asks for it, and destroys through it', async () => {
+    const state = async () => (await moto.rest('s3', 'us-east-1', 'GET', '/capt-state/demo.tfstate')).text()
+    assert.equal((await moto.rest('s3', 'us-east-1', 'PUT', '/capt-state')).status, 200)
+    await ambient.apply([
+      template('in-s3', s3Module(moto.url)),
+      { ...applyKind, metadata: { name: 'in-s3', namespace: 'default' }, spec: { templateRef: { name: 'in-s3' } } },
+    ])
+    await untilCondition(ambient, WorkspaceTemplateApply, 'in-s3', 'Ready')
+    assert.match(await state(), /"terraform_data"/)
+    await ambient.connection.objects.delete(WorkspaceTemplateApply, { namespace: 'default', name: 'in-s3' })
+    await untilGone(ambient, WorkspaceTemplateApply, 'in-s3')
+    assert.doesNotMatch(await state(), /"terraform_data"/)
+  })
+
+  it('terminates by tag the instances that a cluster without an API left, and no others', async () => {
+    await ambient.apply([...pipeline()])
+    await bringUp(ambient, 'swept', {}, { 'capt.appthrust.com/addon-pipeline': 'swept' })
+    await waitUntil(
+      'the delivery of a stage',
+      async () => {
+        for await (const set of ambient.connection.objects.list(ResourceSetKind)) if (set) return true
+        return false
+      },
+      TIMEOUT_MS,
+    )
+    const owned = { 'kubernetes.io/cluster/swept': 'owned' }
+    const [left] = await runInstance({ ...owned, 'karpenter.sh/nodepool': 'default' })
+    const [managed] = await runInstance(owned)
+    const [foreign] = await runInstance({ 'kubernetes.io/cluster/env': 'owned', 'karpenter.sh/nodepool': 'default' })
+
+    await endpoint.close()
+    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'swept' })
+    await waitUntil(
+      'the deletion to begin',
+      async () => {
+        const found = await ambient.get(AddonDelivery, 'swept')
+        return found === undefined || found.metadata.deletionTimestamp !== undefined || hasTeardown(found)
+      },
+      TIMEOUT_MS,
+    )
+    // Without its kubeconfig the API of the cluster counts as gone: nobody has to wait until it stays silent long enough.
+    await ambient.connection.objects.delete(SecretKind, { namespace: 'default', name: 'swept-kubeconfig' })
+    await untilGone(ambient, ClusterKind, 'swept')
+    assert.deepEqual(await states([left!, managed!, foreign!]), ['terminated', 'running', 'running'])
+    assert.ok(!(await eksClusters()).includes('swept'))
+  })
+
+  const hasTeardown = (object: AnyObject): boolean =>
+    (object as AddonDelivery).status?.teardown?.startedAt !== undefined
+
+  const untilGone = (home: Home, kind: KindRef, name: string) =>
+    waitUntil(
+      `the end of ${kind.kind} ${name}`,
+      async () => (await home.get(kind, name)) === undefined,
+      TIMEOUT_MS,
+      () => home.err().slice(-4000),
+    )
+
+  async function runInstance(tags: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    const text = await moto.query('ec2', REGION, {
+      Action: 'RunInstances',
+      Version: '2016-11-15',
+      ImageId: 'ami-12c6146b',
+      InstanceType: 't3.micro',
+      MinCount: '1',
+      MaxCount: '1',
+      ...tagged('instance', tags),
+    })
+    return [...text.matchAll(/<instanceId>([^<]+)</g)].map(([, id]) => id!)
+  }
+
+  const states = (ids: readonly string[]): Promise<readonly string[]> =>
+    Promise.all(
+      ids.map(async (id) => {
+        const text = await moto.query('ec2', REGION, {
+          Action: 'DescribeInstances',
+          Version: '2016-11-15',
+          'InstanceId.1': id,
+        })
+        return /<instanceState>\s*<code>\d+<\/code>\s*<name>([a-z-]+)</.exec(text)![1]!
+      }),
+    )
+})
+
+const tagged = (resource: string, tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+  'TagSpecification.1.ResourceType': resource,
+  ...Object.fromEntries(
+    Object.entries(tags).flatMap(([key, value], i) => [
+      [`TagSpecification.1.Tag.${i + 1}.Key`, key],
+      [`TagSpecification.1.Tag.${i + 1}.Value`, value],
+    ]),
+  ),
+})
+
+interface Verified extends Keys {
+  readonly isValid: boolean
+  readonly expires: number
+  readonly signedHeaders: readonly string[]
+}
+
+function verify(python: string, cases: readonly object[]): readonly Verified[] {
+  const script = join(import.meta.dirname, '..', 'support', 'verify-eks-token.py')
+  const { status, stdout, stderr } = spawnSync(python, [script], { input: JSON.stringify(cases), encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return JSON.parse(stdout) as readonly Verified[]
+}
+
+/** The last digit of the signature is another one. */
+function flipByte(token: string): string {
+  const url = Buffer.from(token.slice('k8s-aws-v1.'.length), 'base64url').toString()
+  const flipped = url.replace(
+    /(X-Amz-Signature=[0-9a-f]{63})([0-9a-f])/,
+    (_match, head: string, digit: string) => head + (digit === '0' ? '1' : '0'),
+  )
+  assert.notEqual(flipped, url)
+  return `k8s-aws-v1.${Buffer.from(flipped).toString('base64url')}`
+}
+
+const GROUP = 'infrastructure.cluster.x-k8s.io/v1beta1'
+const applyKind = { apiVersion: GROUP, kind: 'WorkspaceTemplateApply' }
+
+const template = (name: string, module: string): object => ({
+  apiVersion: GROUP,
+  kind: 'WorkspaceTemplate',
+  metadata: { name, namespace: 'default' },
+  spec: { template: { spec: { forProvider: { source: 'Inline', inlineFormat: 'HCL', module } } } },
+})
+
+const credentials = (name: string, { accessKeyId, secretAccessKey }: Keys): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name, namespace: 'default' },
+  stringData: { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
+})
+
+function cluster(name: string, controlPlane: object, labels: object): readonly object[] {
+  const metadata = { name, namespace: 'default' }
+  const ref = (group: string, kind: string) => ({ apiVersion: `${group}.cluster.x-k8s.io/v1beta1`, kind, name })
+  return [
+    {
+      apiVersion: 'cluster.x-k8s.io/v1beta1',
+      kind: 'Cluster',
+      metadata: { ...metadata, labels },
+      spec: {
+        infrastructureRef: ref('infrastructure', 'CAPTCluster'),
+        controlPlaneRef: ref('controlplane', 'CAPTControlPlane'),
+      },
+    },
+    {
+      apiVersion: GROUP,
+      kind: 'CAPTCluster',
+      metadata,
+      spec: { region: REGION, existingVpcId: 'vpc-0123456789abcdef0' },
+    },
+    {
+      apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
+      kind: 'CAPTControlPlane',
+      metadata,
+      spec: { version: 'v1.35.0', workspaceTemplateRef: { name: 'moto-eks' }, ...controlPlane },
+    },
+  ]
+}
+
+/** One stage of plain manifests, and leave to terminate. */
+const pipeline = (): readonly object[] => [
+  {
+    apiVersion: GROUP,
+    kind: 'AddonPipeline',
+    metadata: { name: 'swept', namespace: 'default' },
+    spec: {
+      clusterSelector: { matchLabels: { 'capt.appthrust.com/addon-pipeline': 'swept' } },
+      stages: [{ name: 'defaults', resources: [{ kind: 'ConfigMap', name: 'swept-defaults' }] }],
+      teardown: { terminateInstances: true },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'swept-defaults', namespace: 'default' },
+    data: { 'about.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: about\n  namespace: default\n' },
+  },
+]
+
+/** Makes an EKS cluster in moto, and deletes it when it is destroyed. */
+function eksTemplate(moto: Moto, endpoint: EksEndpoint): object {
+  const script = readFileSync(join(import.meta.dirname, '..', 'support', 'moto-eks.py'), 'utf8')
+  const names = [
+    ...readFileSync(join(import.meta.dirname, '../../templates/eks-controlplane/main.tf'), 'utf8').matchAll(
+      /^variable "(\w+)"/gm,
+    ),
+  ]
+  const variables = names.map(([, name]) => `variable "${name}" {\n  type    = any\n  default = null\n}\n`).join('')
+  const exec = (when: string, action: string) => `
+  provisioner "local-exec" {
+    ${when}
+    interpreter = [${JSON.stringify(moto.python)}, "-c"]
+    command     = self.input.script
+    environment = { ACTION = "${action}", MOTO = self.input.moto, NAME = self.input.name, REGION = self.input.region }
+  }`
+  return template(
+    'moto-eks',
+    `${variables}
+resource "terraform_data" "eks" {
+  input = {
+    name   = var.cluster_name
+    region = var.region
+    moto   = ${JSON.stringify(moto.url)}
+    script = base64decode("${Buffer.from(script).toString('base64')}")
+  }
+${exec('', 'create')}
+${exec('when = destroy', 'delete')}
+}
+output "cluster_name" { value = terraform_data.eks.output.name }
+output "cluster_endpoint" { value = ${JSON.stringify(endpoint.url)} }
+output "cluster_certificate_authority_data" { value = ${JSON.stringify(endpoint.caData)} }
+`,
+  )
+}
+
+const s3Module = (url: string): string => `
+terraform {
+  backend "s3" {
+    bucket                      = "capt-state"
+    key                         = "demo.tfstate"
+    region                      = "us-east-1"
+    use_lockfile                = true
+    use_path_style              = true
+    skip_credentials_validation = true
+    skip_requesting_account_id  = true
+    skip_metadata_api_check     = true
+    endpoints                   = { s3 = "${url}" }
+  }
+}
+resource "terraform_data" "x" { input = "kept in S3" }
+`
