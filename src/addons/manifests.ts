@@ -1,6 +1,6 @@
 // Manifests as data: text in, objects out, and back into text that core's parser reads the same way.
 import { parseAllDocuments, stringify } from 'yaml'
-import { CaptError, isPlainObject } from '#lib'
+import { CaptError, hasLongDigits, isPlainObject, narrowIntegers } from '#lib'
 
 export interface Manifest {
   readonly apiVersion: string
@@ -11,12 +11,14 @@ export interface Manifest {
 
 /** Every document of a text. `where` names the source in errors: `ConfigMap default/extra, key a.yaml`. */
 export function parseManifests(text: string, where: string): readonly Manifest[] {
-  const documents = parseAllDocuments(text, { merge: true })
+  const intAsBigInt = hasLongDigits(text)
+  const documents = parseAllDocuments(text, { merge: true, intAsBigInt })
   if (!Array.isArray(documents)) return []
   return documents.flatMap((document, i) => {
     const [error] = document.errors
     if (error) throw invalid(`${where}, document ${i + 1}: ${error.message.split('\n')[0]}`, 'Fix the YAML')
-    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    const read: unknown = document.toJS({ maxAliasCount: 100 })
+    const value = intAsBigInt ? narrowIntegers(read) : read
     if (value === null || value === undefined) return []
     if (isPlainObject(value) && value['kind'] === 'List' && Array.isArray(value['items']))
       return value['items'].map((item) => toManifest(item, `${where}, document ${i + 1}`))

@@ -1,6 +1,15 @@
 // Reads manifests from YAML or JSON text and says what is wrong with them by file, document and line.
 import type { Document, LineCounter, Node } from 'yaml'
-import { CaptError, closest, editDistance, isPlainObject, type Json, messageOf } from '#lib'
+import {
+  CaptError,
+  closest,
+  editDistance,
+  hasLongDigits,
+  isPlainObject,
+  type Json,
+  messageOf,
+  narrowIntegers,
+} from '#lib'
 import { checkObject, type ObjectFault } from './check-object.ts'
 import type { Kind } from './define-kind.ts'
 import { loadYaml } from './engine/lazy.ts'
@@ -35,15 +44,17 @@ const MAX_ALIASES = 100
 export function readManifests(text: string, file: string): Manifest[] {
   const { LineCounter, parseAllDocuments } = loadYaml()
   const lines = new LineCounter()
-  const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false })
+  const intAsBigInt = hasLongDigits(text)
+  const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false, intAsBigInt })
   if (!Array.isArray(documents)) return []
-  return documents.flatMap((document, i) => readDocument(document, { file, number: i + 1, lines }))
+  return documents.flatMap((document, i) => readDocument(document, { file, number: i + 1, lines, intAsBigInt }))
 }
 
 interface Place {
   readonly file: string
   readonly number: number
   readonly lines: LineCounter
+  readonly intAsBigInt: boolean
 }
 
 function readDocument(document: Document.Parsed, place: Place): Manifest[] {
@@ -56,7 +67,8 @@ function readDocument(document: Document.Parsed, place: Place): Manifest[] {
 
 function toJs(document: Document.Parsed, place: Place): unknown {
   try {
-    return document.toJS({ maxAliasCount: MAX_ALIASES })
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES })
+    return place.intAsBigInt ? narrowIntegers(value) : value
   } catch (error) {
     throw invalid(messageOf(error), place, lineOfNode(document.contents, place.lines))
   }

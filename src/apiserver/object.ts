@@ -1,7 +1,7 @@
 // Objects as this server holds them: parsed JSON that we own and may change in place before it is stored.
 
 import type { OwnerReference } from '#api'
-import { ownValueAt } from '#lib'
+import { ownValueAt, parseJson } from '#lib'
 
 export interface Metadata {
   name: string
@@ -38,7 +38,7 @@ export interface ApiObject {
 }
 
 export function cloneJson<T>(value: T): T {
-  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T)
+  return value === undefined ? value : (parseJson(JSON.stringify(value)) as T)
 }
 
 /** The value at a path of keys, undefined as soon as a step is missing. */
@@ -58,5 +58,5 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
 
 export function textAt(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, ...path)
-  return typeof found === 'string' ? found : typeof found === 'number' || typeof found === 'boolean' ? `${found}` : ''
+  return typeof found === 'string' ? found : /^(number|bigint|boolean)$/.test(typeof found) ? `${found}` : ''
 }

@@ -1,7 +1,7 @@
 // Lists objects as the server's own table prints them.
 import type { KindRef } from '#api'
 import { apiVersionOf } from '#api'
-import { CaptError } from '#lib'
+import { CaptError, parseJson } from '#lib'
 import { renderTable } from '#view'
 import {
   type Arguments,
@@ -69,11 +69,11 @@ async function show(
     return body
   }
   if (output === 'json' || output === 'yaml') {
-    await printData(JSON.parse(await ask('application/json')), output, io)
+    await printData(parseJson(await ask('application/json')), output, io)
     return EXIT.fine
   }
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
-  const table = JSON.parse(await ask(accept)) as Table
+  const table = parseJson(await ask(accept)) as Table
   if (table.rows.length === 0) {
     io.stderr.write(everywhere ? `No ${kind.plural}\n` : `No ${kind.plural} in namespace ${connected.namespace}\n`)
     return EXIT.fine

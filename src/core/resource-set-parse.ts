@@ -2,7 +2,7 @@
 // short values fail, a broken JSON list is no objects at all, sorting never crosses a key.
 import { parseAllDocuments } from 'yaml'
 import type { UnknownObject } from '#api'
-import { CaptError, isPlainObject } from '#lib'
+import { CaptError, hasLongDigits, isPlainObject, narrowIntegers, parseJson } from '#lib'
 
 /** The sniffing of JSON lists reads this many bytes and fails when there are fewer. */
 const PEEK_BYTES = 32
@@ -31,12 +31,14 @@ export function parseSource(values: Readonly<Record<string, string>>): readonly 
 function parseValue(text: string): readonly UnknownObject[] {
   if (Buffer.byteLength(text) < PEEK_BYTES) throw parseFault('EOF')
   if (/^\s*\[/.test(text)) return parseList(text)
-  const documents = parseAllDocuments(text, { merge: true })
+  const intAsBigInt = hasLongDigits(text)
+  const documents = parseAllDocuments(text, { merge: true, intAsBigInt })
   if (!Array.isArray(documents)) return []
   return documents.flatMap((document, i) => {
     const [error] = document.errors
     if (error) throw parseFault(`failed to unmarshal the ${i + 1}th yaml document: ${error.message.split('\n')[0]}`)
-    const value: unknown = document.toJS({ maxAliasCount: 100 })
+    const read: unknown = document.toJS({ maxAliasCount: 100 })
+    const value = intAsBigInt ? narrowIntegers(read) : read
     if (value === null || value === undefined) return []
     if (!isPlainObject(value) || typeof value['kind'] !== 'string') throw parseFault("Object 'Kind' is missing")
     return [value as unknown as UnknownObject]
@@ -45,7 +47,7 @@ function parseValue(text: string): readonly UnknownObject[] {
 
 function parseList(text: string): readonly UnknownObject[] {
   try {
-    const list: unknown = JSON.parse(text)
+    const list: unknown = parseJson(text)
     return Array.isArray(list) && list.every(isPlainObject) ? (list as unknown as UnknownObject[]) : []
   } catch {
     return []

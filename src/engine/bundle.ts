@@ -6,7 +6,7 @@ import { dirname, join, normalize, sep } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import type { Objects } from '#kube'
-import { CaptError, isPlainObject, shortHash } from '#lib'
+import { CaptError, isPlainObject, parseJson, shortHash } from '#lib'
 import { bundleName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
 import { countParts, readPart, toParts } from './parts.ts'
@@ -70,7 +70,7 @@ function tooLarge(bytes: number): CaptError {
 }
 
 export function unpackBundle(packed: Buffer): Bundle {
-  const parsed: unknown = JSON.parse(gunzipSync(packed).toString('utf8'))
+  const parsed: unknown = parseJson(gunzipSync(packed).toString('utf8'))
   if (!isPlainObject(parsed) || parsed['version'] !== 1) {
     throw new CaptError('CAPT_BUNDLE_UNREADABLE', 'the inputs kept with the last run are of an unknown form', {
       hint: 'they were written by another version of capt; run that version',

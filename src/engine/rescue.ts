@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { CaptError, type Clock, toTimestamp } from '#lib'
+import { CaptError, type Clock, parseJson, toTimestamp } from '#lib'
 import { acquireLock, HOLDER_ANNOTATION } from './lock.ts'
 import { leaseName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
@@ -41,7 +41,7 @@ export async function restoreState(objects: Objects, clock: Clock, owner: Owner,
     const copy = before && current !== undefined ? await saveBackup(objects, owner, current, savedAt) : undefined
     // Newer than anything that lies in a work folder, so that the folder does not win against the decision.
     const serial = Math.max(before?.serial ?? 0, seen?.record.state?.serial ?? 0, wanted.serial) + 1
-    const restored = JSON.stringify({ ...(JSON.parse(text) as object), serial }, null, 2)
+    const restored = JSON.stringify({ ...(parseJson(text) as object), serial }, null, 2)
     await saveState(objects, owner, restored, await countChunks(objects, owner))
     const { lineage, addresses } = wanted
     await changeRecord(objects, owner, (record) => ({

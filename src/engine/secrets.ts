@@ -1,5 +1,5 @@
 // Keeps secret values out of everything people read. It knows the values of this run, and the shapes of others.
-import { isPlainObject, redact } from '#lib'
+import { isPlainObject, parseJson, redact } from '#lib'
 
 export type Redactor = (text: string) => string
 
@@ -24,7 +24,7 @@ export function createRedactor(values: Iterable<string>): Redactor {
 /** Every string inside a value: lists and maps hold secrets too. */
 export function stringsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
-  if (typeof value === 'number') return [String(value)]
+  if (typeof value === 'number' || typeof value === 'bigint') return [String(value)]
   if (Array.isArray(value)) return value.flatMap(stringsIn)
   if (isPlainObject(value)) return Object.values(value).flatMap(stringsIn)
   return []
@@ -33,7 +33,7 @@ export function stringsIn(value: unknown): readonly string[] {
 /** Strings in a variables file, HCL or JSON. */
 export function stringsInVarFile(content: string): readonly string[] {
   try {
-    return stringsIn(JSON.parse(content))
+    return stringsIn(parseJson(content))
   } catch {
     return [...content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((match) => unquote(match[1]!))
   }

@@ -2,7 +2,7 @@
 // KubeError. Shared by every verb of the client.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { KindRef } from '#api'
-import { type Clock, isPlainObject, systemClock } from '#lib'
+import { type Clock, isPlainObject, parseJson, systemClock } from '#lib'
 import type { ServerAccess } from './access.ts'
 import { type Asked, badAnswer, isHtml, toKubeError } from './answers.ts'
 import { createItems, type Items } from './items.ts'
@@ -141,7 +141,7 @@ function patienceFor(error: KubeError, repeatable: boolean): number | undefined 
 function parseObject(answer: Answer, asked: Asked): Readonly<Record<string, unknown>> {
   let value: unknown
   try {
-    value = JSON.parse(answer.text)
+    value = parseJson(answer.text)
   } catch {
     throw notJson(asked, answer.text, answer.status, answer.headers['content-type'])
   }

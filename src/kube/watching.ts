@@ -2,7 +2,7 @@
 // A connection that says nothing for too long is taken for dead.
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject } from '#api'
-import { type Clock, isPlainObject } from '#lib'
+import { type Clock, isPlainObject, parseJson } from '#lib'
 import { toStatus } from './answers.ts'
 import { createLines } from './lines.ts'
 import type { Project } from './projection.ts'
@@ -116,7 +116,7 @@ function startsWith(line: Buffer, bytes: Buffer, from = 0): boolean {
 
 function parse(line: string): { type: string; object: Record<string, unknown> } | undefined {
   try {
-    const value: unknown = JSON.parse(line)
+    const value: unknown = parseJson(line)
     if (!isPlainObject(value) || typeof value['type'] !== 'string' || !isPlainObject(value['object'])) return undefined
     return { type: value['type'], object: value['object'] }
   } catch {

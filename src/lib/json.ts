@@ -1,7 +1,8 @@
 // JSON as a type, and the two operations everybody needs: a canonical text and deep equality.
 import { ownValue, setOwnValue } from './own.ts'
 
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+/** A bigint is an integer beyond 2^53; see json-integers.ts. */
+export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 
 /** Keys sorted at every level, undefined dropped: equal values give equal text. */

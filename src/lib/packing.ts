@@ -2,6 +2,8 @@
 // them teach the words for the rest; what a text has in common with those words is kept as a place and a length. Plain
 // strings on purpose: each call of zlib leaves memory behind outside the heap until the next full collection.
 
+import { parseJson } from './json-integers.ts'
+
 export interface Packed {
   /** The text of the value, where copies from the words are a mark and two numbers. */
   readonly text: string
@@ -64,7 +66,7 @@ export function unpack<T>({ text, words }: Packed): T {
     whole += text.slice(from, at) + words.text.slice(place, place + numberAt(text, at + 3))
     from = at + 5
   }
-  return JSON.parse(whole + text.slice(from)) as T
+  return parseJson(whole + text.slice(from)) as T
 }
 
 function learn(text: string): Words {

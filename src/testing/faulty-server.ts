@@ -5,7 +5,7 @@ import * as https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { type AnyObject, apiVersionOf, type KindRef } from '#api'
 import { isKubeError, matchesLabels, type Patch, type ServerAccess, type WriteOptions } from '#kube'
-import { createAuthority, issueCertificate } from '#lib'
+import { createAuthority, issueCertificate, parseJson } from '#lib'
 import { createMemoryStorage, type MemoryStorage, type StoredEvent } from './memory-storage.ts'
 import { parseTarget, statusOf, type Target } from './rest-paths.ts'
 
@@ -332,5 +332,5 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
 async function readJson(request: http.IncomingMessage): Promise<unknown> {
   let text = ''
   for await (const chunk of request) text += chunk
-  return text === '' ? {} : JSON.parse(text)
+  return text === '' ? {} : parseJson(text)
 }

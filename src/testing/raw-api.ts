@@ -1,5 +1,7 @@
 // Speaks plain HTTPS to an API server: one call, one answer, nothing interpreted. For tests that judge the wire itself.
+
 import { Agent, request } from 'node:https'
+import { parseJson } from '#lib'
 
 export interface RawAnswer {
   readonly code: number
@@ -96,7 +98,7 @@ export function rawApi(access: { readonly url: string; readonly token: string; r
           answer.on('data', (chunk: Buffer) => {
             const lines = (rest + chunk.toString('utf8')).split('\n')
             rest = lines.pop() ?? ''
-            for (const line of lines) events.push(JSON.parse(line) as RawWatch['events'][number])
+            for (const line of lines) events.push(parseJson(line) as RawWatch['events'][number])
             check()
           })
           answer.on('error', () => {})
@@ -128,7 +130,7 @@ export function rawApi(access: { readonly url: string; readonly token: string; r
 
 function parse(text: string): Loose {
   try {
-    return JSON.parse(text) as Loose
+    return parseJson(text) as Loose
   } catch {
     return text as unknown as Loose
   }

@@ -34,7 +34,8 @@ export function isServerInteger(value: number): boolean {
 }
 
 /** Integers in full; fractions in the shortest form, with an exponent below 1e-4 and from 1e6 on. */
-export function formatNumber(value: number): string {
+export function formatNumber(value: number | bigint): string {
+  if (typeof value === 'bigint') return value.toString()
   if (isServerInteger(value)) return BigInt(value).toString()
   const [mantissa, exponent] = value.toExponential().split('e') as [string, string]
   if (Number(exponent) >= -4 && Number(exponent) < 6) return String(value)
@@ -51,7 +52,7 @@ export function badValue(value: Json): string {
 function goSyntax(value: Json): string {
   if (value === null) return 'interface {}(nil)'
   if (typeof value === 'string') return quote(value)
-  if (typeof value === 'number') return formatNumber(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return formatNumber(value)
   if (typeof value === 'boolean') return String(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map((item: Json) => goSyntax(item)).join(', ')}}`
   const entries = Object.entries(value as { readonly [key: string]: Json }).sort(([a], [b]) => (a < b ? -1 : 1))

@@ -15,6 +15,7 @@ export function typesOf(schema: JsonSchema): readonly string[] {
 function typeOf(value: Json): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
+  if (typeof value === 'bigint') return 'integer'
   if (typeof value === 'number') return isServerInteger(value) ? 'integer' : 'number'
   return typeof value
 }
@@ -60,21 +61,18 @@ export function checkString(value: string, schema: JsonSchema, path: string, fou
     found.add(fault('Invalid', path, quote(value), `${path} in body should match '${pattern}'`))
 }
 
-export function checkNumber(value: number, schema: JsonSchema, path: string, found: Findings): void {
-  const isInteger = isServerInteger(value)
-  const bound = (limit: number) => (isInteger ? Math.trunc(limit) : limit)
-  const refuse = (rule: string, limit: number) =>
+export function checkNumber(value: number | bigint, schema: JsonSchema, path: string, found: Findings): void {
+  const isInteger = typeof value === 'bigint' || isServerInteger(value)
+  const bound = (limit: number | bigint) => (isInteger && typeof limit === 'number' ? Math.trunc(limit) : limit)
+  const refuse = (rule: string, limit: number | bigint) =>
     found.add(fault('Invalid', path, formatNumber(value), `${path} in body should be ${rule} ${formatNumber(limit)}`))
 
   if (schema.multipleOf !== undefined) {
     const factor = bound(schema.multipleOf)
-    const isMultiple = isInteger
-      ? value % factor === 0
-      : isNearlyInteger(factor < 1 ? (1 / factor) * value : value / factor)
     if (factor <= 0) {
       const text = formatNumber(factor)
       found.add(fault('Invalid', path, text, `factor MultipleOf declared for ${path} must be positive: ${text}`))
-    } else if (!isMultiple) refuse('a multiple of', factor)
+    } else if (!isMultiple(value, factor, isInteger)) refuse('a multiple of', factor)
   }
   if (schema.minimum !== undefined) {
     const limit = bound(schema.minimum)
@@ -86,6 +84,12 @@ export function checkNumber(value: number, schema: JsonSchema, path: string, fou
     if (schema.exclusiveMaximum ? value >= limit : value > limit)
       refuse(schema.exclusiveMaximum ? 'less than' : 'less than or equal to', limit)
   }
+}
+
+function isMultiple(value: number | bigint, factor: number | bigint, isInteger: boolean): boolean {
+  if (isInteger) return BigInt(value) % BigInt(factor) === 0n
+  const [number, divisor] = [Number(value), Number(factor)]
+  return isNearlyInteger(divisor < 1 ? (1 / divisor) * number : number / divisor)
 }
 
 export function checkEnum(value: Json, schema: JsonSchema, path: string, found: Findings): void {

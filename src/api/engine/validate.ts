@@ -42,7 +42,7 @@ function checkNode(value: Json, schema: JsonSchema, path: string, pair: Correlat
       found.matches++
     }
   }
-  if (typeof value === 'number') {
+  if (typeof value === 'number' || typeof value === 'bigint') {
     checkNumber(value, schema, path, found)
     found.matches += 2
   }

@@ -75,7 +75,7 @@ function zeroOf(schema: JsonSchema): unknown {
 
 function decodeScalar(value: unknown, schema: JsonSchema, path: string, owner: string): unknown {
   if (schema['x-kubernetes-int-or-string']) {
-    if (typeof value !== 'number' && typeof value !== 'string') throw mismatch(value, path, owner, schema)
+    if (!isIntOrString(value, schema)) throw mismatch(value, path, owner, schema)
     return schema.format === 'quantity' ? `${value}` : value
   }
   if (schema.type === undefined) return value
@@ -86,9 +86,21 @@ function decodeScalar(value: unknown, schema: JsonSchema, path: string, owner: s
     return schema.format === 'micro-time' ? toTime(value, 6) : value
   }
   if (schema.type === 'boolean' && typeof value === 'boolean') return value
-  if (schema.type === 'number' && typeof value === 'number') return value
-  if (schema.type === 'integer' && Number.isInteger(value)) return value
+  if (schema.type === 'number' && (typeof value === 'number' || typeof value === 'bigint')) return Number(value)
+  if (schema.type === 'integer' && isIntegerOf(value, schema.format)) return value
   throw mismatch(value, path, owner, schema)
+}
+
+function isIntOrString(value: unknown, { format }: JsonSchema): boolean {
+  return typeof value === 'string' || typeof value === 'number' || (typeof value === 'bigint' && format === 'quantity')
+}
+
+const MAX_INT32 = 2 ** 31
+
+function isIntegerOf(value: unknown, format = 'int32'): boolean {
+  if (format === 'int64' && typeof value === 'bigint') return true
+  if (!Number.isInteger(value)) return false
+  return format === 'int64' || ((value as number) >= -MAX_INT32 && (value as number) < MAX_INT32)
 }
 
 /** Same alphabet and padding as Go: the index of the first bad byte is part of the message people know. */
@@ -115,11 +127,17 @@ function toTime(text: string, digits: number): string {
 }
 
 function mismatch(value: unknown, path: string, owner: string, schema: JsonSchema): DecodeFault {
-  const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+  const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : numberText(value, schema)
   const place = path.replace(/\[\d+\]/g, '')
   return new DecodeFault(
     `json: cannot unmarshal ${found} into Go struct field ${owner}.${place} of type ${goType(schema)}`,
   )
+}
+
+/** Go names the number that does not fit. */
+function numberText(value: unknown, { type }: JsonSchema): string {
+  if (typeof value === 'bigint') return `number ${value}`
+  return type === 'integer' && Number.isInteger(value) ? `number ${value}` : typeof value
 }
 
 function goType(schema: JsonSchema): string {

@@ -1,4 +1,5 @@
 // A CustomResourceDefinition that is being deleted takes its objects along before it goes.
+import { parseJson } from '#lib'
 import { CRD_CLEANUP, conditionsOf } from '../kinds/crd.ts'
 import { CRDS } from '../kinds/registry.ts'
 import { type ApiObject, cloneJson, recordAt, textAt } from '../object.ts'
@@ -11,7 +12,7 @@ export function cleanDefinition(world: World, name: string): void {
   if (!crd?.metadata.deletionTimestamp || !crd.metadata.finalizers?.includes(CRD_CLEANUP)) return
   const collection = { group: textAt(crd, 'spec', 'group'), resource: textAt(crd, 'spec', 'names', 'plural') }
   for (const row of [...store.scan(collection)]) {
-    const object = JSON.parse(row.text) as ApiObject
+    const object = parseJson(row.text) as ApiObject
     if (!object.metadata.deletionTimestamp) removeStored(world, collection, object, 'Background')
   }
   const current = store.read(CRDS, '', name)

@@ -1,4 +1,5 @@
 // Events are news: an hour after the last time something happened they go, or they would fill the folder for ever.
+import { parseJson } from '#lib'
 import { type ApiObject, textAt } from '../object.ts'
 import type { World } from '../write/context.ts'
 
@@ -8,7 +9,7 @@ const KEEP_MS = 3_600_000
 export function forgetOldEvents({ store, clock }: World): void {
   const limit = clock.now() - KEEP_MS
   for (const row of [...store.scan(EVENTS)]) {
-    const event = JSON.parse(row.text) as ApiObject
+    const event = parseJson(row.text) as ApiObject
     if (lastSeen(event) < limit) store.remove(EVENTS, event)
   }
 }

@@ -1,5 +1,6 @@
 // A namespace that is being deleted: everything inside is deleted, what is held is reported, and when nothing is left the
 // namespace lets itself go.
+import { parseJson } from '#lib'
 import { conditionsOf } from '../kinds/crd.ts'
 import { NAMESPACES } from '../kinds/registry.ts'
 import { type ApiObject, cloneJson, listAt, recordAt } from '../object.ts'
@@ -13,13 +14,13 @@ export function emptyNamespace(world: World, name: string): void {
   if (!namespace?.metadata.deletionTimestamp) return
   for (const collection of store.collectionsIn(name)) {
     for (const row of [...store.scan(collection, { namespace: name })]) {
-      const object = JSON.parse(row.text) as ApiObject
+      const object = parseJson(row.text) as ApiObject
       if (!object.metadata.deletionTimestamp) removeStored(world, collection, object, 'Background')
     }
   }
   const left = store.collectionsIn(name).map((collection) => ({
     collection,
-    objects: [...store.scan(collection, { namespace: name })].map((row) => JSON.parse(row.text) as ApiObject),
+    objects: [...store.scan(collection, { namespace: name })].map((row) => parseJson(row.text) as ApiObject),
   }))
   const current = store.read(NAMESPACES, '', name)
   if (current) saveStored(world, NAMESPACES, judged(world, current, left), current)

@@ -2,7 +2,7 @@
 // own clients is handed to protobuf.ts.
 import type { IncomingMessage } from 'node:http'
 import { isMap, isSeq, parseDocument } from 'yaml'
-import { messageOf } from '#lib'
+import { hasLongDigits, messageOf, narrowIntegers, parseJson } from '#lib'
 import { badRequest, StatusError } from '../status.ts'
 import { duplicateFields } from './duplicates.ts'
 import { decodeProtobuf } from './protobuf.ts'
@@ -41,7 +41,7 @@ export function parseBody(bytes: Buffer, mediaType: string): Body {
   // JSON is YAML too, and most of what is applied comes as JSON: reading it as what it is takes a tenth of the time.
   if (isYaml && !text.trimStart().startsWith('{')) return parseYaml(text)
   try {
-    return { value: JSON.parse(text) as unknown, duplicates: duplicateFields(text) }
+    return { value: parseJson(text), duplicates: duplicateFields(text) }
   } catch (error) {
     if (isYaml) return parseYaml(text)
     throw badRequest(`error decoding the request body as JSON: ${messageOf(error)}`)
@@ -49,10 +49,13 @@ export function parseBody(bytes: Buffer, mediaType: string): Body {
 }
 
 function parseYaml(text: string): Body {
-  const document = parseDocument(text, { uniqueKeys: false, version: '1.1', merge: true })
+  const intAsBigInt = hasLongDigits(text)
+  const document = parseDocument(text, { uniqueKeys: false, version: '1.1', merge: true, intAsBigInt })
   const [fault] = document.errors
   if (fault) throw badRequest(`error decoding the request body as YAML: ${fault.message}`)
-  return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: doubledKeys(document.contents, '') }
+  const read: unknown = document.toJS({ maxAliasCount: 100 })
+  const value = intAsBigInt ? narrowIntegers(read) : read
+  return { value, duplicates: doubledKeys(document.contents, '') }
 }
 
 /** Paths of keys that stand twice in one mapping. */

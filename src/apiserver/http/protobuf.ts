@@ -1,5 +1,6 @@
 // Reads the binary form in which Kubernetes' own typed clients send built-in kinds (kubectl create namespace, Go
 // controllers). Answers stay JSON, which those clients accept. Field numbers come with the generated types.
+import { parseJson, toInteger } from '#lib'
 import { wireFields } from '../builtin/types.ts'
 import { badRequest } from '../status.ts'
 
@@ -126,7 +127,7 @@ function decodeValues(values: readonly Wire[], code: string): unknown {
 
 function decodeValue(value: Wire, code: string): unknown {
   if (typeof value === 'bigint') {
-    return code.toLowerCase() === 'b' ? value !== 0n : Number(BigInt.asIntN(64, value))
+    return code.toLowerCase() === 'b' ? value !== 0n : toInteger(BigInt.asIntN(64, value))
   }
   if (code === 's' || code === 'S') return value.toString('utf8')
   if (code === 'y') return value.toString('base64')
@@ -150,5 +151,5 @@ function decodeSpecial(fields: WireMessage, code: string): unknown {
     return code === 't' ? `${text}Z` : `${text}.${`${Math.trunc(number(2) / 1000)}`.padStart(6, '0')}Z`
   }
   const raw = textOf(fields.get(1))
-  return raw === '' ? undefined : (JSON.parse(raw) as unknown)
+  return raw === '' ? undefined : (parseJson(raw) as unknown)
 }

@@ -1,6 +1,8 @@
 // Which kinds a realm serves right now: the built-in ones, and one per established CustomResourceDefinition. It follows
 // the stored definitions, so a CRD is served from the moment its write is acknowledged.
+
 import type { Clock } from '#lib'
+import { parseJson } from '#lib'
 import { decodeCheck } from '../builtin/check.ts'
 import { toCoreEvent, toNewerEvent } from '../builtin/events.ts'
 import { BUILTIN_KINDS, type BuiltinKind } from '../builtin/kinds.ts'
@@ -51,7 +53,7 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
     const key = `${type.group}/${type.plural}`
     if (isEstablished(crd) && !builtinByPlural.has(key)) custom.set(key, type)
   }
-  for (const row of store.scan(CRDS)) register(JSON.parse(row.text) as ApiObject)
+  for (const row of store.scan(CRDS)) register(parseJson(row.text) as ApiObject)
 
   store.subscribe(({ type, collection, object }) => {
     if (collection.group !== CRDS.group || collection.resource !== CRDS.resource) return
@@ -64,7 +66,7 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
     const words = new Set<string>()
     const kinds = new Set<string>()
     for (const row of store.scan(CRDS)) {
-      const crd = JSON.parse(row.text) as ApiObject
+      const crd = parseJson(row.text) as ApiObject
       if (crd.metadata.name === except || textAt(crd, 'spec', 'group') !== group) continue
       const names = (crd['status'] as { acceptedNames?: object } | undefined)?.acceptedNames ?? {}
       for (const word of [

@@ -1,7 +1,7 @@
 // Sets of fields, as managedFields records them. In memory a set is a map from path to the value that stands there;
 // on the wire it is a tree (`{"f:spec":{"f:replicas":{}}}`).
 import type { JsonSchema } from '#api'
-import { isPlainObject } from '#lib'
+import { isPlainObject, parseJson } from '#lib'
 import { typeName } from '../builtin/types.ts'
 import { fieldSchema, isAtomicMap, itemKey, listShape } from './shape.ts'
 
@@ -170,7 +170,7 @@ export function pathText(path: FieldPath): string {
       const body = step.slice(2)
       if (step.startsWith('f:')) return `.${body}`
       if (step.startsWith('v:')) return `[=${body}]`
-      const keys = Object.entries(JSON.parse(body) as Record<string, unknown>)
+      const keys = Object.entries(parseJson(body) as Record<string, unknown>)
       return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`
     })
     .join('')

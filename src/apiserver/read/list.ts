@@ -1,4 +1,5 @@
 // Lists: consistent at one version, paged by continue tokens that stay at that version until history forgets it.
+import { parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
 import { badRequest, expired, forbiddenFault, invalidOptions, tooLargeVersion, unsupportedFault } from '../status.ts'
 import type { History } from '../store/history.ts'
@@ -36,7 +37,7 @@ export function listPage(shelf: Shelf, selection: Selection, request: PageReques
       const remaining = selection.isEverything ? remainingAfter(store, selection, last!) : undefined
       return { objects, version, next: last!, ...(remaining === undefined ? {} : { remaining }) }
     }
-    const object = pick(selection, JSON.parse(row.text) as ApiObject)
+    const object = pick(selection, parseJson(row.text) as ApiObject)
     last = row
     if (object) objects.push(object)
   }

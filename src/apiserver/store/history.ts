@@ -1,5 +1,6 @@
 // What changed lately, in memory and bounded: watches resume from it, and lists are paged at the version of their first
 // page with it. Whoever asks for more than it remembers gets `undefined`, which becomes 410 Gone.
+import { parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
 import type { Change, Collection, RealmStore, Row } from './store.ts'
 
@@ -126,7 +127,7 @@ function toEvent(item: Remembered): Event {
   return {
     type: item.type,
     version: item.version,
-    object: JSON.parse(item.text) as ApiObject,
-    previous: item.previous === undefined ? undefined : (JSON.parse(item.previous) as ApiObject),
+    object: parseJson(item.text) as ApiObject,
+    previous: item.previous === undefined ? undefined : (parseJson(item.previous) as ApiObject),
   }
 }

@@ -1,7 +1,7 @@
 // Rows in, rows out: every object of every realm, one global version counter, one transaction per write.
 // A write is durable before it is announced; subscribers hear of it synchronously, in version order.
 import type { DatabaseSync } from 'node:sqlite'
-import { CaptError } from '#lib'
+import { CaptError, parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
 import { diskFull, isDiskFull, toCaptError } from './database.ts'
 import { prepareAll } from './statements.ts'
@@ -112,7 +112,7 @@ export function openStore(database: DatabaseSync, file: string): Store {
       version: () => version,
       read(collection, namespace, name) {
         const row = sql.read.get(...place(collection, namespace, name)) as { body: string } | undefined
-        return row && (JSON.parse(row.body) as ApiObject)
+        return row && (parseJson(row.body) as ApiObject)
       },
       findByUid(uid) {
         return (sql.byUid.all(path, uid) as unknown as StoredRow[]).map(toFound)[0]
@@ -225,4 +225,4 @@ interface StoredRow {
   readonly body: string
 }
 const toCollection = (row: StoredRow): Collection => ({ group: row.grp, resource: row.resource })
-const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: JSON.parse(row.body) as ApiObject })
+const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: parseJson(row.body) as ApiObject })

@@ -1,6 +1,6 @@
 // Puts the values of an apply into inline Terraform text without their ever becoming text of it: a `${key}` of ours
 // becomes a reference to a Terraform variable made for it. Where Terraform takes no reference, the value is quoted.
-import { isPlainObject, shortHash } from '#lib'
+import { isPlainObject, parseJson, shortHash } from '#lib'
 import { type Hole, isLiteralOnly, quoteHcl, scanHcl } from './hcl.ts'
 import { rememberRecent } from './recent.ts'
 
@@ -57,7 +57,7 @@ export function substituteTerraformJson(text: string, values: Values): Substitut
   const references: Record<string, string> = {}
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = parseJson(text)
   } catch {
     return { text, references }
   }

@@ -1,5 +1,5 @@
 // Which variables a root module declares, and the one JSON file that gives it their values.
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, parseJson } from '#lib'
 import type { Variables } from '../workspace.ts'
 import { scanRecent } from './hcl.ts'
 
@@ -30,7 +30,7 @@ function addFromHcl(text: string, declared: Map<string, Declared>): void {
 function addFromJson(text: string, declared: Map<string, Declared>): void {
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = parseJson(text)
   } catch {
     return
   }
@@ -62,7 +62,7 @@ const PRIMITIVE = /^"?(string|number|bool)?"?$/
 function readText(text: string, declared: Declared | undefined): Json {
   if (!declared || PRIMITIVE.test(declared.type)) return text
   try {
-    return JSON.parse(text) as Json
+    return parseJson(text) as Json
   } catch {
     return text
   }

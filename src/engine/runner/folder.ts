@@ -1,7 +1,9 @@
 // The work folder of one workspace: a fixed path, because Terraform remembers it. Readable by us alone; what people and
 // managers look at is written beside and then moved into place, so nobody sees half a file.
+
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { parseJson } from '#lib'
 import type { Tool } from '../find-terraform.ts'
 import { suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
@@ -99,7 +101,7 @@ export function writeFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, 
 
 export function readFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, name: K): FileOf[K] | undefined {
   try {
-    return JSON.parse(readFileSync(join(folder.path, FILES[name]), 'utf8')) as FileOf[K]
+    return parseJson(readFileSync(join(folder.path, FILES[name]), 'utf8')) as FileOf[K]
   } catch {
     return undefined
   }

@@ -1,10 +1,12 @@
 // The Terraform part of a run: init, plan into a file, apply exactly that file. Knows commands and their answers, and
 // nothing about records, locks or where state is kept.
+
 import { execFile } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Clock, Json } from '#lib'
+import { parseJson } from '#lib'
 import { type Stage, toFault } from '../faults.ts'
 import type { Tool } from '../find-terraform.ts'
 import { type Message, type PlanCounts, Progress, readMessage } from '../messages.ts'
@@ -120,7 +122,7 @@ export class TerraformRun {
       env,
       maxBuffer: 32 * 1024 * 1024,
     })
-    const parsed = JSON.parse(stdout) as Record<string, { value?: Json; sensitive?: boolean }>
+    const parsed = parseJson(stdout) as Record<string, { value?: Json; sensitive?: boolean }>
     return Object.fromEntries(
       Object.entries(parsed).map(([name, { value = null, sensitive = false }]) => [name, { value, sensitive }]),
     )

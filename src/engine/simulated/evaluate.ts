@@ -1,6 +1,6 @@
 // Works out what a module made of terraform_data would come to: its resources, by address, and its outputs. Nothing runs.
 import { createHash } from 'node:crypto'
-import { isPlainObject, type Json, ownValue } from '#lib'
+import { isPlainObject, type Json, ownValue, parseJson } from '#lib'
 import { scanRecent } from '../render/hcl.ts'
 import { rememberRecent } from '../render/recent.ts'
 import type { StateOutput } from '../state/state-file.ts'
@@ -56,7 +56,7 @@ class Module {
 
   /** Only what rendering adds: declarations of the variables that carry values. */
   #readJson(content: string): void {
-    const parsed = JSON.parse(content) as { variable?: Record<string, object> } & Record<string, unknown>
+    const parsed = parseJson(content) as { variable?: Record<string, object> } & Record<string, unknown>
     const others = Object.keys(parsed).filter((key) => key !== 'variable')
     if (others.length > 0) throw unsupported(`Terraform's JSON syntax (${others.join(', ')})`)
     for (const name of Object.keys(parsed.variable ?? {})) this.#variables.set(name, { type: 'string' })
@@ -238,7 +238,7 @@ const asList = (value: Json): readonly Json[] => (Array.isArray(value) ? value :
 
 function toText(value: Json): string {
   if (typeof value === 'string') return value
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (/^(number|bigint|boolean)$/.test(typeof value)) return String(value)
   throw unsupported(`${JSON.stringify(value)} inside a text`)
 }
 

@@ -1,13 +1,13 @@
 // The functions of Terraform that simulated modules use.
 import { isIPv4 } from 'node:net'
-import { CaptError, isPlainObject, type Json, ownValue, sha256 } from '#lib'
+import { CaptError, isPlainObject, type Json, ownValue, parseJson, sha256 } from '#lib'
 import { unsupported } from './expression.ts'
 
 type Fn = (...args: Json[]) => Json
 
 const text = (value: Json | undefined): string => {
   if (typeof value === 'string') return value
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (/^(number|bigint|boolean)$/.test(typeof value)) return String(value)
   throw new CaptError('CAPT_TF_INVALID', `${JSON.stringify(value)} is not text`, { hint: 'correct the template' })
 }
 const list = (value: Json | undefined): Json[] =>
@@ -24,7 +24,7 @@ const FUNCTIONS: Readonly<Record<string, Fn>> = {
   element: (values, index) => list(values)[Number(index) % Math.max(1, list(values).length)] ?? null,
   format: (form, ...values) => formatText(text(form), values),
   join: (separator, values) => list(values).map(text).join(text(separator)),
-  jsondecode: (value) => JSON.parse(text(value)) as Json,
+  jsondecode: (value) => parseJson(text(value)) as Json,
   jsonencode: (value) => sortedJson(value ?? null),
   keys: (value) => Object.keys(object(value)).sort(),
   length: (value) =>

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Key } from '#api'
 import type { Objects } from '#kube'
-import { CaptError, type Clock, type Json, type Log, messageOf, toTimestamp } from '#lib'
+import { CaptError, type Clock, type Json, type Log, messageOf, parseJson, toTimestamp } from '#lib'
 import { forgetWorkspace } from '../forget.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
@@ -229,7 +229,7 @@ function evaluate(workspace: Workspace, environment: Readonly<Record<string, str
   if (workspace.source.kind !== 'inline') throw unsupported('modules from elsewhere')
   if (workspace.varFiles.some(({ format }) => format !== 'JSON')) throw unsupported('variable files in HCL')
   const { files } = workspace
-  const fromFiles = workspace.varFiles.map(({ content }) => JSON.parse(content) as Readonly<Record<string, Json>>)
+  const fromFiles = workspace.varFiles.map(({ content }) => parseJson(content) as Readonly<Record<string, Json>>)
   const given = assembleVariables(workspace.variables, declaredVariables(files))
   return evaluateModule(files, Object.assign({}, environment, ...fromFiles, given) as Readonly<Record<string, Json>>)
 }
@@ -245,7 +245,7 @@ function countChanges(before: readonly string[], after: readonly string[]) {
 function stateText(serial: number, lineage: string, { addresses, outputs }: Evaluated): string {
   const resources = addresses.map((address) => {
     const [, name = '', key] = /^terraform_data\.([^[]+)(?:\[(.*)\])?$/.exec(address) ?? []
-    const instance = key === undefined ? {} : { index_key: JSON.parse(key) as unknown }
+    const instance = key === undefined ? {} : { index_key: parseJson(key) as unknown }
     return { mode: 'managed', type: 'terraform_data', name, provider: 'simulated', instances: [instance] }
   })
   return JSON.stringify({ version: 4, terraform_version: 'simulated', serial, lineage, outputs, resources })

@@ -67,6 +67,7 @@ export function toCel(value: Json, schema: JsonSchema, isWholeResource: boolean)
   }
   if (isPlainObject(value)) return objectToCel(value as Record<string, Json>, schema, isWholeResource)
   if (typeof value === 'number') return numberToCel(value, schema)
+  if (typeof value === 'bigint') return schema.type === 'number' ? Number(value) : value
   if (typeof value === 'string' && schema.type === 'string') return stringToCel(value, schema.format)
   return value
 }
