@@ -204,3 +204,62 @@ describe('CEL rules', () => {
     it(`know: ${rule}`, () => assert.ok(holds(fields, rule, value)))
   }
 })
+
+describe('the cost of rules', () => {
+  const schemaOf = (rule: string): JsonSchema => ({
+    type: 'object',
+    properties: {
+      spec: {
+        type: 'object',
+        properties: {
+          list: { type: 'array', items: { type: 'integer' } },
+          text: { type: 'string' },
+          many: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { list: { type: 'array', items: { type: 'integer' } } },
+              'x-kubernetes-validations': [{ rule: 'self.list.all(x, self.list.all(y, x + y >= 0))' }],
+            },
+          },
+        },
+        'x-kubernetes-validations': [{ rule, message: 'the rule' }],
+      },
+    },
+  })
+  const validate = (rule: string, spec: object) =>
+    compileSchema(schemaOf(rule)).validate({ apiVersion: 'a.b/v1', kind: 'A', metadata: { name: 'a' }, spec } as never)
+  const list = (length: number) => Array.from({ length }, (_, i) => i)
+
+  for (const [name, rule, spec] of [
+    ['nested loops', 'self.list.all(x, self.list.all(y, self.list.all(z, x + y + z >= 0)))', { list: list(2000) }],
+    [
+      'loops whose errors are dropped',
+      'self.list.exists(x, self.list.exists(y, self.list.exists(z, x + y + z < 0) || true == false) || false)',
+      { list: list(2000) },
+    ],
+    [
+      'two-variable loops',
+      'self.list.all(i, x, self.list.all(j, y, self.list.all(k, z, x + y + z >= 0)))',
+      { list: list(2000) },
+    ],
+    ['sets', 'self.list.all(x, sets.contains(self.list, self.list))', { list: list(3000) }],
+    ['long texts', 'self.text.split("").all(c, !self.text.contains("nothing like it"))', { text: 'x'.repeat(20_000) }],
+  ] as const) {
+    it(`ends ${name} with the words of kube-apiserver`, () => {
+      const began = performance.now()
+      const [fault] = validate(rule, spec)
+      assert.match(fault?.message ?? '', /cost exceeds limit for rule: the rule|longer than 5 s/)
+      assert.ok(performance.now() - began < 20_000)
+    })
+  }
+
+  it('is shared by the rules of one object, and new for the next', () => {
+    const spec = { many: Array.from({ length: 100 }, () => ({ list: list(200) })) }
+    assert.match(
+      validate('true', spec).at(-1)?.message ?? '',
+      /running out of cost budget, no further validation rules/,
+    )
+    assert.deepEqual(validate('self.list.all(x, self.list.all(y, x + y >= 0))', { list: list(200) }), [])
+  })
+})

@@ -41,6 +41,7 @@ export function validateRules(
 ): Fault[] {
   if (!hasRules(schema)) return []
   const pairs = old === undefined ? NO_PAIRS : { here: new Correlation(value, old, schema), above: undefined }
+  loadCel().startObjectBudget()
   return walk(value, old, schema, path, pairs, isResource)
 }
 
@@ -105,6 +106,7 @@ function runHere(
     if (program.usesOldSelf && oldSelf === undefined && !rule.optionalOldSelf) return []
     const input = { self, oldSelf: rule.optionalOldSelf ? cel.optionalOf(oldSelf) : oldSelf }
     const outcome = program.run(input)
+    if ('over' in outcome) return [fault('Invalid', path, typeName, describeCost(outcome.over, rule))]
     if ('error' in outcome) return [fault('Invalid', path, typeName, describeError(outcome.error, rule))]
     if (outcome.value === true) return []
     const isOld = pairs.here ? pairs.here.unchanged : pairs.above?.unchanged === true
@@ -117,6 +119,12 @@ function describeError(error: string, rule: Rule): string {
   if (error.startsWith('no such overload'))
     return `'${error}': call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
   return `${error} evaluating rule: ${nameOf(rule)}`
+}
+
+function describeCost(over: string, rule: Rule): string {
+  if (over.startsWith('operation cancelled'))
+    return `'${over}': no further validation rules will be run due to call cost exceeds limit for rule: ${nameOf(rule)}`
+  return 'validation failed due to running out of cost budget, no further validation rules will be run'
 }
 
 function nameOf(rule: Rule): string {

@@ -2,11 +2,13 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Environment } from '@marcbachmann/cel-js'
+import { spend } from './cost.ts'
 
 type Ordered = bigint | number | string | boolean | Date
 
 /** Equality as CEL has it: 1 equals 1.0. */
 function same(a: unknown, b: unknown): boolean {
+  spend(1)
   // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value only this way
   if (typeof a === 'bigint' || typeof b === 'bigint') return typeof a !== 'string' && typeof b !== 'string' && a == b
   return isDeepStrictEqual(a, b)

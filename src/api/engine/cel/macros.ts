@@ -1,6 +1,7 @@
 // Macros that Kubernetes has and the CEL package lacks: two-variable loops and the optional ones.
 // A macro gets unevaluated arguments; the package's own `bind` is the pattern followed here.
 import { type Environment, Optional } from '@marcbachmann/cel-js'
+import { CostExceeded } from './cost.ts'
 
 interface Ast {
   readonly op: string
@@ -93,6 +94,7 @@ function every(pairs: readonly (readonly [unknown, unknown])[], step: Step, stop
     try {
       if (step(key, value) === stop) return false
     } catch (error) {
+      if (error instanceof CostExceeded) throw error
       fault ??= error
     }
   }

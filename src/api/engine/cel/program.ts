@@ -1,6 +1,7 @@
 // Compiles rules, each text once, and runs them. Failures come back as values in the words cel-go uses.
 import { Environment, EvaluationError, Optional } from '@marcbachmann/cel-js'
 import type { JsonSchema, Rule } from '../../schema.ts'
+import { meter, withinRuleBudget } from './cost.ts'
 import { type Node, unknownField } from './fields.ts'
 import { registerLists } from './lists.ts'
 import { registerMacros } from './macros.ts'
@@ -14,7 +15,7 @@ export interface Program {
   run(input: {
     readonly self: unknown
     readonly oldSelf: unknown
-  }): { readonly value: unknown } | { readonly error: string }
+  }): { readonly value: unknown } | { readonly error: string } | { readonly over: string }
 }
 
 type Parsed = ((context: Record<string, unknown>) => unknown) & {
@@ -44,7 +45,21 @@ function makeEnvironment(): Environment {
   registerQuantity(env)
   registerNetwork(env)
   registerMacros(env)
+  meterEvaluator(env)
   return env
+}
+
+/** The package hands its evaluator to macros alone, so one macro is run to get hold of it. */
+function meterEvaluator(env: Environment): void {
+  env.registerFunction('meterEvaluator(ast): bool', (() => ({
+    async: false,
+    typeCheck: (checker: { getType(name: string): unknown }) => checker.getType('bool'),
+    evaluate(evaluator: Parameters<typeof meter>[0]) {
+      meter(evaluator)
+      return true
+    },
+  })) as (...args: unknown[]) => unknown)
+  env.evaluate('meterEvaluator(true)')
 }
 
 const programs = new Map<string, Compiled | Error>()
@@ -73,11 +88,13 @@ function compileNew(rule: string): Compiled {
     type: checked.type ?? 'dyn',
     ast: parsed.ast,
     run({ self, oldSelf }) {
-      try {
-        return { value: parsed({ self, ...(oldSelf === undefined ? {} : { oldSelf }) }) }
-      } catch (error) {
-        return { error: describe(error) }
-      }
+      return withinRuleBudget(() => {
+        try {
+          return { value: parsed({ self, ...(oldSelf === undefined ? {} : { oldSelf }) }) }
+        } catch (error) {
+          return { error: describe(error) }
+        }
+      })
     },
   }
 }
