@@ -1,9 +1,11 @@
 // The module's script against a stand-in for the cluster's API: one aws-auth entry comes and goes, everything else stays
 // byte for byte, and a destroy is held back while NodePools exist. Plain sh and curl; no kubectl.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 
@@ -22,6 +24,7 @@ const cluster = {
   conflicts: 0,
   writes: 0,
   pools: undefined as string[] | undefined,
+  claims: undefined as string[] | undefined,
   status: 0,
   tokens: new Set<string>(),
 }
@@ -39,20 +42,33 @@ before(async () => {
 })
 after(() => server.close())
 beforeEach(() =>
-  Object.assign(cluster, { mapRoles: NODE_GROUP, version: 1, conflicts: 0, writes: 0, pools: undefined, status: 0 }),
+  Object.assign(cluster, {
+    mapRoles: NODE_GROUP,
+    version: 1,
+    conflicts: 0,
+    writes: 0,
+    pools: undefined,
+    claims: undefined,
+    status: 0,
+  }),
 )
 
 async function answer(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
   const path = new URL(request.url ?? '/', 'http://x').pathname
   if (cluster.status !== 0) return { status: cluster.status, body: {} }
-  if (path === '/apis/karpenter.sh/v1/nodepools') {
-    if (!cluster.pools) return { status: 404, body: {} }
-    const items = cluster.pools.map((name) => ({
+  const listed = { '/apis/karpenter.sh/v1/nodepools': 'NodePool', '/apis/karpenter.sh/v1/nodeclaims': 'NodeClaim' }[
+    path
+  ]
+  if (listed) {
+    const names = listed === 'NodePool' ? cluster.pools : cluster.claims
+    if (!names) return { status: 404, body: {} }
+    const owner = { apiVersion: 'karpenter.sh/v1', kind: 'NodePool', name: 'default', uid: 'y' }
+    const items = names.map((name) => ({
       apiVersion: 'karpenter.sh/v1',
-      kind: 'NodePool',
-      metadata: { name, uid: 'x' },
+      kind: listed,
+      metadata: { name, uid: 'x', ...(listed === 'NodeClaim' ? { ownerReferences: [owner] } : {}) },
     }))
-    return { status: 200, body: { kind: 'NodePoolList', metadata: { resourceVersion: '5' }, items } }
+    return { status: 200, body: { kind: `${listed}List`, metadata: { resourceVersion: '5' }, items } }
   }
   assert.equal(path, '/api/v1/namespaces/kube-system/configmaps/aws-auth')
   if (cluster.mapRoles === undefined) return { status: 404, body: {} }
@@ -124,6 +140,32 @@ describe('the entry in aws-auth', () => {
     })
   }
 
+  it('keeps every other entry with a sed that knows POSIX alone', async () => {
+    const tools = mkdtempSync(join(tmpdir(), 'capt-posix-'))
+    const sed = execFileSync('sh', ['-c', 'command -v sed'], { encoding: 'utf8' }).trim()
+    writeFileSync(join(tools, 'sed'), `#!/bin/sh\nexec ${sed} --posix "$@"\n`, { mode: 0o755 })
+    try {
+      cluster.mapRoles = ODD + NODE_GROUP
+      assert.deepEqual(await run('aws-auth-add', { PATH: `${tools}:${process.env['PATH']}` }), { code: 0, stderr: '' })
+      assert.equal(cluster.mapRoles, ODD + NODE_GROUP + ENTRY)
+    } finally {
+      rmSync(tools, { recursive: true })
+    }
+  })
+
+  it('is not written when the entries of others cannot be read', async () => {
+    const tools = mkdtempSync(join(tmpdir(), 'capt-no-awk-'))
+    writeFileSync(join(tools, 'awk'), '#!/bin/sh\nexit 0\n', { mode: 0o755 })
+    try {
+      const { code, stderr } = await run('aws-auth-add', { PATH: `${tools}:${process.env['PATH']}` })
+      assert.equal(code, 1)
+      assert.match(stderr, /cannot be read; nothing was changed/)
+      assert.equal(cluster.mapRoles, NODE_GROUP)
+    } finally {
+      rmSync(tools, { recursive: true })
+    }
+  })
+
   it('survives somebody else writing at the same time', async () => {
     cluster.conflicts = 1
     assert.equal((await run('aws-auth-add')).code, 0)
@@ -164,7 +206,7 @@ describe('the entry in aws-auth', () => {
 describe('a destroy', () => {
   it('goes on when Karpenter was never installed, and when no NodePool is left', async () => {
     assert.deepEqual(await run('gate'), { code: 0, stderr: '' })
-    cluster.pools = []
+    Object.assign(cluster, { pools: [], claims: [] })
     assert.deepEqual(await run('gate'), { code: 0, stderr: '' })
   })
 
@@ -176,6 +218,13 @@ describe('a destroy', () => {
       stderr,
       /NodePools still exist in demo: default ops\n[\s\S]*kubectl delete nodepools --all[\s\S]*Nothing was destroyed/,
     )
+  })
+
+  it('is held back while NodeClaims drain, although their NodePool is gone', async () => {
+    Object.assign(cluster, { pools: [], claims: ['default-x7k2p'] })
+    const { code, stderr } = await run('gate')
+    assert.equal(code, 1)
+    assert.match(stderr, /^NodeClaims still exist in demo: 1\n/)
   })
 
   it('goes on by force, and says what is left behind', async () => {

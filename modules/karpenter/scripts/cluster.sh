@@ -1,5 +1,6 @@
 #!/bin/sh
-# Speaks to the cluster's API where Terraform cannot: one entry of aws-auth, and the question whether NodePools are left.
+# Speaks to the cluster's API where Terraform cannot: one entry of aws-auth, and the question whether NodePools or
+# NodeClaims are left. POSIX sh, sed and awk only.
 #
 #   cluster.sh aws-auth-add | aws-auth-remove | gate
 #
@@ -48,7 +49,13 @@ give_up() {
 }
 
 # The string stays in JSON's own escapes from reading to writing, so what others wrote cannot change.
-map_roles() { sed -n 's/.*"mapRoles":"\(\([^"\\]\|\\.\)*\)".*/\1/p' "$WORK/body"; }
+# Basic regular expressions have no alternation, so awk reads it.
+map_roles() {
+  LC_ALL=C awk '{
+    if (match($0, /"mapRoles":"([^"\\]|\\.)*"/)) { print substr($0, RSTART + 12, RLENGTH - 13); exit }
+  }' "$WORK/body"
+}
+has_map_roles() { grep -q '"mapRoles":"[^"]' "$WORK/body"; }
 resource_version() { sed -n 's/.*"resourceVersion":"\([^"]*\)".*/\1/p' "$WORK/body"; }
 ENTRY="- groups:\\n  - system:bootstrappers\\n  - system:nodes\\n  rolearn: ${ROLE_ARN:-}\\n  username: system:node:{{EC2PrivateDNSName}}\\n"
 CONFIG_MAP=/api/v1/namespaces/kube-system/configmaps/aws-auth
@@ -64,6 +71,8 @@ aws_auth() {
     [ "$1" = remove ] && [ "$status" = 404 ] && return 0
     [ "$status" = 200 ] || give_up "Reading aws-auth of $CLUSTER_NAME failed with status $status."
     roles=$(map_roles)
+    # Entries of others are never replaced by ours because they could not be read.
+    if [ -z "$roles" ] && has_map_roles; then give_up "mapRoles in aws-auth of $CLUSTER_NAME cannot be read; nothing was changed."; fi
     version=$(resource_version)
     next=$("edit_$1" "$roles")
     [ "$next" = "$roles" ] && return 0
@@ -97,16 +106,30 @@ edit_remove() {
   esac
 }
 
-gate() {
-  status=$(request GET "/apis/karpenter.sh/v1/nodepools?pretty=false")
-  pools=$(tr '{' '\n' <"$WORK/body" | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | sort -u)
+# left KIND PLURAL: sets held=true and says why while objects of the kind exist, or nobody can say.
+left() {
+  status=$(request GET "/apis/karpenter.sh/v1/$2?pretty=false")
   if [ "$status" = 404 ]; then return 0; fi
-  if [ "$status" = 200 ] && [ -z "$pools" ]; then return 0; fi
-  if [ "$status" = 200 ]; then
-    echo "NodePools still exist in $CLUSTER_NAME:" $pools >&2
-  else
-    echo "The API of $CLUSTER_NAME did not say whether NodePools exist (status $status)." >&2
+  if [ "$status" != 200 ]; then
+    held=true
+    echo "The API of $CLUSTER_NAME did not say whether $1s exist (status $status)." >&2
+    return 0
   fi
+  count=$(LC_ALL=C awk -v kind="\"kind\":\"$1\"" '{ n += gsub(kind, "") } END { print n + 0 }' "$WORK/body")
+  [ "$count" -gt 0 ] || return 0
+  held=true
+  # A NodeClaim also names its class and its owner, so only NodePools are listed by name.
+  names=$count
+  if [ "$1" = NodePool ]; then names=$(tr '{' '\n' <"$WORK/body" | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | sort -u); fi
+  echo "$1s still exist in $CLUSTER_NAME:" $names >&2
+}
+
+# A NodePool that is gone may have left NodeClaims that still drain: their instances run until they are done.
+gate() {
+  held=
+  left NodePool nodepools
+  left NodeClaim nodeclaims
+  [ -n "$held" ] || return 0
   if [ "${KARPENTER_FORCE_DESTROY:-}" = true ]; then
     echo "Going on: instances with the tag kubernetes.io/cluster/$CLUSTER_NAME=owned and karpenter.sh/nodepool are left behind." >&2
     return 0
