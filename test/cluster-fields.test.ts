@@ -94,6 +94,18 @@ const PLANE_ROWS: readonly (readonly [string, unknown, string, unknown])[] = [
     'eks/spec/values/addons',
     { coredns: { version: 'v1.2', configuration_values: '{"a":1}' } },
   ],
+  [
+    'controlPlaneConfig.access',
+    [{ principalARN: ROLE, policies: [{ name: 'AmazonEKSViewPolicy', namespaces: ['a'] }], kubernetesGroups: ['g'] }],
+    'eks/spec/values/access',
+    [
+      {
+        principal_arn: ROLE,
+        kubernetes_groups: ['g'],
+        policies: [{ name: 'AmazonEKSViewPolicy', namespaces: ['a'] }],
+      },
+    ],
+  ],
   ['controlPlaneConfig.timeouts.controlPlaneTimeout', 45, 'eks/spec/timeout', '45m'],
   ['controlPlaneConfig.ensureSpotServiceLinkedRole', true, 'decision/actions/0/do', 'ensure-spot-role'],
   ['additionalTags', { Team: 'b' }, 'eks/spec/variables/tags_Team', 'b'],

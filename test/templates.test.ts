@@ -7,10 +7,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { parseAllDocuments } from 'yaml'
-import { ALL_KINDS, checkObject, type JsonSchema, type UnknownObject } from '#api'
+import {
+  ALL_KINDS,
+  type CAPTCluster,
+  type CAPTControlPlane,
+  checkObject,
+  type JsonSchema,
+  type UnknownObject,
+} from '#api'
 import { isPlainObject, type JsonObject } from '#lib'
 import { clusterClass } from '../scripts/cluster-class.ts'
 import { clusterClassText, flavourTexts, simulationExample, TEMPLATES } from '../scripts/templates.ts'
+import { vpcRequest } from '../src/controllers/cluster/variables.ts'
+import { eksRequest, networkOf } from '../src/controllers/control-plane/variables.ts'
 import { type Block, scanHcl } from '../src/engine/render/hcl.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -56,11 +65,11 @@ const MODULES: Readonly<Record<string, Module>> = {
       ...['name', 'kubernetes_version', 'vpc_id', 'subnet_ids', 'control_plane_subnet_ids', 'endpoint_public_access'],
       ...['endpoint_private_access', 'endpoint_public_access_cidrs', 'authentication_mode', 'access_entries'],
       ...['enable_cluster_creator_admin_permissions', 'addons', 'eks_managed_node_groups', 'node_security_group_tags'],
-      ...['enable_irsa', 'upgrade_policy', 'encryption_config', 'tags'],
+      ...['enable_irsa', 'upgrade_policy', 'encryption_config', 'tags', 'iam_role_name', 'cluster_tags'],
     ],
     needed: [
       ...['name', 'kubernetes_version', 'vpc_id', 'subnet_ids', 'endpoint_public_access', 'addons'],
-      ...['enable_cluster_creator_admin_permissions', 'eks_managed_node_groups', 'node_security_group_tags'],
+      ...['access_entries', 'iam_role_name', 'eks_managed_node_groups', 'node_security_group_tags'],
     ],
     outputs: [
       ...['cluster_name', 'cluster_arn', 'cluster_endpoint', 'cluster_certificate_authority_data', 'cluster_version'],
@@ -91,6 +100,7 @@ const MODULES: Readonly<Record<string, Module>> = {
       'create_pod_identity_association',
       'enable_inline_policy',
       'node_iam_role_name',
+      'queue_name',
     ],
     outputs: [
       ...['iam_role_arn', 'iam_role_name', 'node_iam_role_arn', 'node_iam_role_name', 'queue_name', 'queue_arn'],
@@ -98,6 +108,9 @@ const MODULES: Readonly<Record<string, Module>> = {
     ],
   },
 }
+
+const LAPTOP = 'arn:aws:iam::111122223333:role/laptop'
+const MANAGER = 'arn:aws:iam::111122223333:role/manager'
 
 const blocksOf = (folder: string): readonly Block[] => scanHcl(source(folder)).blocks
 const named = (folder: string, type: string): ReadonlyMap<string, Block['attributes']> =>
@@ -163,6 +176,56 @@ describe('templates for AWS', () => {
     assert.match(text, /enable_inline_policy += true/, 'the policy is too large for a managed one')
     assert.match(source(TEMPLATES.vpc.folder), /enable_nat_gateway += true/, 'private nodes pull images through NAT')
   })
+})
+
+describe('what controllers send', () => {
+  const subnets = { private: ['subnet-1'], public: ['subnet-2'] }
+  const metadata = { name: 'demo', namespace: 'default' }
+  const identity = { roleArn: LAPTOP, externalId: 'x' }
+  const network = { name: 'net', cidr: '10.0.0.0/16', singleNatGateway: false }
+  const infra = {
+    metadata,
+    spec: {
+      region: 'eu-west-1',
+      vpcTemplateRef: { name: 'vpc' },
+      vpcConfig: network,
+      identity,
+      additionalTags: { a: 'b' },
+    },
+    status: { vpcId: 'vpc-1', privateSubnets: subnets.private, publicSubnets: subnets.public },
+  } as unknown as CAPTCluster
+  const plane = {
+    metadata,
+    spec: {
+      version: '1.35',
+      workspaceTemplateRef: { name: 'eks' },
+      additionalTags: { a: 'b' },
+      identity,
+      controlPlaneConfig: {
+        endpointAccess: { public: true, private: true, publicCIDRs: ['192.0.2.0/24'] },
+        access: [{ principalARN: LAPTOP }],
+        addons: [{ name: 'coredns' }],
+      },
+    },
+  } as unknown as CAPTControlPlane
+  const sent = {
+    vpc: vpcRequest(infra, 'demo')!.spec.values,
+    eks: eksRequest(plane, 'demo', networkOf(infra, 'demo'), 'eu-west-1').spec.values,
+  }
+  for (const [folder, values] of [
+    [TEMPLATES.vpc.folder, sent.vpc],
+    [TEMPLATES.simulatedVpc.folder, sent.vpc],
+    [TEMPLATES.eks.folder, sent.eks],
+    [TEMPLATES.simulatedEks.folder, sent.eks],
+  ] as const)
+    it(`${folder}: declares every value that its controller sends`, () => {
+      const declared = named(folder, 'variable')
+      assert.deepEqual(
+        Object.keys(values ?? {}).filter((name) => !declared.has(name)),
+        [],
+      )
+      assert.ok(Object.keys(values ?? {}).length >= 4)
+    })
 })
 
 describe('simulated templates', () => {
@@ -236,6 +299,9 @@ describe('to terraform, the templates', () => {
     put('main.tf', (AWS as readonly string[]).includes(folder) ? withoutAws(source(folder)) : source(folder))
     for (const [i, { inputs, outputs }] of Object.values(MODULES).entries()) {
       put(`module-${i}/inputs.tf`, inputs.map((name) => `variable "${name}" { default = null }\n`).join(''))
+      // What the module is given can be read back from the plan.
+      const given = inputs.map((name) => `${name} = var.${name}`).join('\n')
+      put(`module-${i}/main.tf`, `resource "terraform_data" "inputs" {\n  input = {\n${given}\n  }\n}\n`)
       put(`module-${i}/outputs.tf`, outputs.map((name) => `output "${name}" { value = "${name}" }\n`).join(''))
     }
     const init = terraform(dir, 'init', '-input=false', '-no-color')
@@ -257,9 +323,93 @@ describe('to terraform, the templates', () => {
       [/data\.aws_subnets\.private\[\*\]\.ids/g, '[["subnet-1"]]'],
       [/data\.aws_iam_policy_document\.irsa\.json/g, '"{}"'],
       [/data\.aws_partition\.current\.partition/g, '"aws"'],
+      [/^data "aws_caller_identity" "current" \{\}\n/m, ''],
+      [/^data "aws_eks_clusters" "all" \{\}\n/m, ''],
+      [/data\.aws_eks_cluster\.made\[0\]\.tags/g, 'var.made_tags'],
+      [/data\.aws_iam_session_context\.caller\.issuer_arn/g, 'var.caller'],
     ]
-    return [...modules, ...data].reduce((text, [from, to]) => text.replace(from as RegExp, () => to as string), text)
+    const bare = [...modules, ...data].reduce(
+      (text, [from, to]) => text.replace(from as RegExp, () => to as string),
+      text,
+    )
+    return `${bare}\nvariable "caller" { default = "${LAPTOP}" }\nvariable "made_tags" {\n  type = map(string)\n  default = {}\n}\n`
   }
+
+  /** The inputs of each module in a plan of the EKS template, by the name of the module. */
+  function inputsOf(values: Readonly<Record<string, string>>): Record<string, JsonObject> {
+    const folder = TEMPLATES.eks.folder
+    const dir = workspace(folder)
+    const all = { ...GOOD, ...values }
+    const own = ['caller', 'made_tags'].filter((name) => name in values).map((name) => `-var=${name}=${values[name]}`)
+    const plan = terraform(
+      dir,
+      'plan',
+      '-input=false',
+      '-no-color',
+      '-lock=false',
+      '-out=p',
+      ...flags(folder, all),
+      ...own,
+    )
+    assert.equal(plan.status, 0, plan.text)
+    const shown = terraform(dir, 'show', '-json', 'p')
+    const { planned_values } = JSON.parse(shown.text.slice(shown.text.indexOf('{'))) as {
+      planned_values: {
+        root_module: { child_modules: { address: string; resources: { values: { input: JsonObject } }[] }[] }
+      }
+    }
+    return Object.fromEntries(
+      planned_values.root_module.child_modules.map(({ address, resources }) => [
+        address.replace('module.', ''),
+        resources[0]!.values.input,
+      ]),
+    )
+  }
+
+  /** What AWS takes, as the pinned modules use it: a name of IAM that is a prefix leaves 26 of its 64 characters. */
+  const LIMITS = [
+    ['eks', 'iam_role_name', 38 - 1],
+    ['karpenter', 'node_iam_role_name', 64],
+    ['karpenter', 'queue_name', 80],
+  ] as const
+
+  for (const length of [4, 29, 30, 46, 47, 70, 71, 100])
+    it(`name everything within its limits for a cluster name of ${length} characters`, (t) => {
+      if (!isHere(t)) return
+      const name = 'cluster-'.repeat(13).slice(0, length - 1)
+      const names = ['x', 'y'].map((last) => {
+        const inputs = inputsOf({ cluster_name: `${name}${last}` })
+        return LIMITS.map(([module, input, limit]) => {
+          const value = inputs[module]![input]
+          assert.ok(typeof value === 'string' && value.length <= limit, `${module}.${input} is ${value}`)
+          return value
+        })
+      })
+      for (const [i, value] of names[0]!.entries()) assert.notEqual(value, names[1]![i], 'two clusters share a name')
+      if (length <= 29) assert.equal(names[0]![0], `${name}x-cluster`, 'roles that exist keep their names')
+    })
+
+  it('give access to the principal that made the cluster, whoever applies later', (t) => {
+    if (!isHere(t)) return
+    const access = JSON.stringify([
+      { principal_arn: MANAGER, policies: [{ name: 'AmazonEKSClusterAdminPolicy' }] },
+      { principal_arn: LAPTOP, policies: [{ name: 'AmazonEKSClusterAdminPolicy' }] },
+    ])
+    const first = inputsOf({ access })['eks']!
+    const entries = first['access_entries'] as Record<string, { principal_arn: string }>
+    assert.deepEqual(
+      Object.entries(entries).map(([key, { principal_arn }]) => [key, principal_arn]),
+      [
+        [MANAGER, MANAGER],
+        ['cluster_creator', LAPTOP],
+      ],
+      'one entry for each principal',
+    )
+    assert.notEqual(first['enable_cluster_creator_admin_permissions'], true)
+    const tags = first['cluster_tags'] as Record<string, string>
+    const moved = inputsOf({ access, caller: MANAGER, made_tags: JSON.stringify(tags) })['eks']!
+    assert.deepEqual(moved, first, 'a move to another identity plans nothing')
+  })
 
   it('are formatted', (t) => {
     if (!isHere(t)) return
@@ -293,6 +443,8 @@ describe('to terraform, the templates', () => {
     kubernetes_version: ['v1.35', '1.35.0', 'latest'],
     vpc_id: ['subnet-1'],
     private_subnets: ['["vpc-1"]'],
+    public_subnets: ['["vpc-1"]'],
+    access: ['[{"principal_arn":"arn:aws:sts::111122223333:assumed-role/laptop/session"}]'],
     endpoint_public_access_cidrs: ['["everybody"]'],
     identity: ['password'],
     bootstrap_size: ['0'],

@@ -15,13 +15,22 @@ export interface NodePoolInput {
   readonly role: string | undefined
   /** Tag on subnets and security groups, when the control plane was made with another one. */
   readonly discoveryTag: string | undefined
+  /** Subnets of the cluster, when its control plane says them. */
+  readonly subnetIds: readonly string[] | undefined
 }
 
-export function renderNodePool({ spec, clusterName, role, discoveryTag }: NodePoolInput): readonly Manifest[] {
+export function renderNodePool({
+  spec,
+  clusterName,
+  role,
+  discoveryTag,
+  subnetIds,
+}: NodePoolInput): readonly Manifest[] {
   const wanted = {
     name: spec.name,
     clusterName,
     discoveryTag,
+    subnetIds,
     role: spec.role ?? role,
     amiAlias: spec.amiAlias,
     zones: spec.zones,

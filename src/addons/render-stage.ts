@@ -192,6 +192,7 @@ function renderNodePoolStage(input: StageInput, spec: NonNullable<AddonStage['no
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
     role,
     discoveryTag: textOf(input.variables, 'KARPENTER_DISCOVERY_TAG_KEY'),
+    subnetIds: textsOf(input.variables['KARPENTER_SUBNET_IDS']),
   })
   return ready(undefined, [renderPart(input, '', manifests, [...nodePoolChecks(spec), ...input.stage.checks])])
 }
@@ -231,6 +232,10 @@ function renderResources(input: StageInput, resources: NonNullable<AddonStage['r
 function textOf(variables: Variables, name: string): string | undefined {
   const value = ownValue(variables, name)
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function textsOf(value: Json | undefined): readonly string[] | undefined {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined
 }
 
 function ready(version: string | undefined, parts: readonly Part[]): Rendered {

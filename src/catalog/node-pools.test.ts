@@ -42,6 +42,12 @@ describe('default node pool', () => {
     )
   })
 
+  it('finds subnets by id where they are known: those of an existing VPC carry no tag of ours', () => {
+    const { spec } = defaultNodeClass({ clusterName: 'demo', role: 'r', subnetIds: ['subnet-1', 'subnet-2'] })
+    assert.deepEqual(spec['subnetSelectorTerms'], [{ id: 'subnet-1' }, { id: 'subnet-2' }])
+    assert.deepEqual(spec['securityGroupSelectorTerms'], [{ tags: { 'karpenter.sh/discovery': 'demo' } }])
+  })
+
   it('takes what the spec says instead', () => {
     const spec = {
       clusterName: 'demo',

@@ -28,6 +28,8 @@ export interface NodePoolSpec {
   readonly tags?: Readonly<Record<string, string>> | undefined
   /** Tag on subnets and security groups whose value is the cluster's name. */
   readonly discoveryTag?: string | undefined
+  /** Subnets by id: those of an existing VPC carry no tag of ours, and two clusters may share them. */
+  readonly subnetIds?: readonly string[] | undefined
 }
 
 export const DISCOVERY_TAG = 'karpenter.sh/discovery'
@@ -95,7 +97,7 @@ export function defaultNodeClass(spec: NodePoolSpec): NodePoolObject {
     spec: {
       amiSelectorTerms: [{ alias: spec.amiAlias ?? 'al2023@latest' }],
       ...(spec.role ? { role: roleNameOf(spec.role) } : { instanceProfile: spec.instanceProfile }),
-      subnetSelectorTerms: selected,
+      subnetSelectorTerms: spec.subnetIds?.length ? spec.subnetIds.map((id) => ({ id })) : selected,
       securityGroupSelectorTerms: selected,
       ...(spec.tags && Object.keys(spec.tags).length > 0 ? { tags: spec.tags } : {}),
     },

@@ -69,6 +69,16 @@ variable "private_subnets" {
   }
 }
 
+variable "public_subnets" {
+  type        = list(string)
+  description = "Subnets for load balancers that the internet reaches; offered to add-ons as an output."
+  default     = []
+  validation {
+    condition     = alltrue([for id in var.public_subnets : startswith(id, "subnet-")])
+    error_message = "public_subnets must be ids of subnets."
+  }
+}
+
 variable "endpoint_public_access" {
   type        = bool
   description = "Whether the API server is reached from the internet; a management cluster outside the VPC needs it."
@@ -88,6 +98,24 @@ variable "endpoint_public_access_cidrs" {
   validation {
     condition     = alltrue([for block in var.endpoint_public_access_cidrs : can(cidrhost(block, 0))])
     error_message = "endpoint_public_access_cidrs must be address blocks such as 203.0.113.0/24."
+  }
+}
+
+variable "access" {
+  type = list(object({
+    principal_arn     = string
+    kubernetes_groups = optional(list(string), [])
+    username          = optional(string)
+    policies = optional(list(object({
+      name       = string
+      namespaces = optional(list(string), [])
+    })), [])
+  }))
+  description = "IAM principals with access to the cluster, beside the one that made it."
+  default     = []
+  validation {
+    condition     = alltrue([for one in var.access : can(regex("^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", one.principal_arn))])
+    error_message = "access must name roles or users by their ARN, never a session of a role."
   }
 }
 
@@ -165,9 +193,47 @@ data "aws_subnets" "private" {
 locals {
   subnets   = length(var.private_subnets) > 0 ? var.private_subnets : one(data.aws_subnets.private[*].ids)
   discovery = { "karpenter.sh/discovery" = var.cluster_name }
-  full_role = format("KarpenterNodeRole-%s", var.cluster_name)
-  node_role = length(local.full_role) <= 64 ? local.full_role : format("%s-%s", substr(local.full_role, 0, 55), substr(sha256(local.full_role), 0, 8))
-  needed    = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
+
+  # EKS takes names of 100 characters, the services around it fewer. 37 leaves room for the hyphen of a prefix of 38.
+  names = {
+    for key, wanted in {
+      cluster_role = { name = format("%s-cluster", var.cluster_name), limit = 37 }
+      node_role    = { name = format("KarpenterNodeRole-%s", var.cluster_name), limit = 64 }
+      queue        = { name = format("Karpenter-%s", var.cluster_name), limit = 80 }
+    } : key => length(wanted.name) <= wanted.limit ? wanted.name : format("%s-%s", substr(wanted.name, 0, wanted.limit - 9), substr(sha256(wanted.name), 0, 8))
+  }
+
+  # Whoever made the cluster keeps its entry, whoever applies later: the name is read back from the cluster's own tag.
+  creator_tag = "capt.appthrust.com/creator"
+  creator     = try(data.aws_eks_cluster.made[0].tags[local.creator_tag], data.aws_iam_session_context.caller.issuer_arn)
+  policy_arn  = format("arn:%s:eks::aws:cluster-access-policy/%%s", data.aws_partition.current.partition)
+  access_entries = merge(
+    {
+      cluster_creator = {
+        principal_arn = local.creator
+        type          = "STANDARD"
+        policy_associations = {
+          admin = { policy_arn = format(local.policy_arn, "AmazonEKSClusterAdminPolicy"), access_scope = { type = "cluster" } }
+        }
+      }
+    },
+    {
+      for one in var.access : one.principal_arn => {
+        principal_arn     = one.principal_arn
+        type              = "STANDARD"
+        kubernetes_groups = one.kubernetes_groups
+        user_name         = one.username
+        policy_associations = {
+          for policy in one.policies : policy.name => {
+            policy_arn   = format(local.policy_arn, policy.name)
+            access_scope = length(policy.namespaces) > 0 ? { type = "namespace", namespaces = policy.namespaces } : { type = "cluster", namespaces = null }
+          }
+        }
+      } if one.principal_arn != local.creator
+    },
+  )
+
+  needed = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
   addons = {
     for name in setunion(keys(local.needed), keys(var.addons)) : name => merge(
       { resolve_conflicts_on_create = "OVERWRITE" },
@@ -176,6 +242,20 @@ locals {
       try(var.addons[name].configuration_values, null) == null ? {} : { configuration_values = var.addons[name].configuration_values },
     )
   }
+}
+
+data "aws_caller_identity" "current" {}
+
+# The role behind a session, so that a new session is no new principal.
+data "aws_iam_session_context" "caller" {
+  arn = data.aws_caller_identity.current.arn
+}
+
+data "aws_eks_clusters" "all" {}
+
+data "aws_eks_cluster" "made" {
+  count = contains(data.aws_eks_clusters.all.names, var.cluster_name) ? 1 : 0
+  name  = var.cluster_name
 }
 
 module "eks" {
@@ -191,9 +271,14 @@ module "eks" {
   endpoint_private_access      = var.endpoint_private_access
   endpoint_public_access_cidrs = var.endpoint_public_access_cidrs
 
-  authentication_mode                      = "API_AND_CONFIG_MAP"
-  enable_cluster_creator_admin_permissions = true
-  enable_irsa                              = true
+  iam_role_name       = local.names.cluster_role
+  authentication_mode = "API_AND_CONFIG_MAP"
+  enable_irsa         = true
+
+  # Never by the caller of this run: a run under another identity would take the entry away from the one before.
+  enable_cluster_creator_admin_permissions = false
+  access_entries                           = local.access_entries
+  cluster_tags                             = { (local.creator_tag) = local.creator }
 
   addons = local.addons
 
@@ -243,7 +328,8 @@ module "karpenter" {
   iam_role_source_assume_policy_documents = var.identity == "irsa" ? [data.aws_iam_policy_document.irsa.json] : []
   enable_inline_policy                    = true
 
-  node_iam_role_name            = local.node_role
+  queue_name                    = local.names.queue
+  node_iam_role_name            = local.names.node_role
   node_iam_role_use_name_prefix = false
   node_iam_role_additional_policies = {
     ssm = format("arn:%s:iam::aws:policy/AmazonSSMManagedInstanceCore", data.aws_partition.current.partition)
@@ -283,6 +369,11 @@ output "oidc_provider_arn" {
   value       = module.eks.oidc_provider_arn
 }
 
+output "public_subnets" {
+  description = "Subnets for load balancers that the internet reaches, as given."
+  value       = var.public_subnets
+}
+
 output "karpenter" {
   description = "What the Karpenter add-on needs."
   value = {
@@ -293,6 +384,7 @@ output "karpenter" {
     discovery_tag           = { key = "karpenter.sh/discovery", value = var.cluster_name }
     service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = module.karpenter.iam_role_arn } : {} }
     ec2_node_class          = { role = module.karpenter.node_iam_role_name }
+    subnet_ids              = local.subnets
     controller_node_minimum = var.bootstrap_size
   }
 }

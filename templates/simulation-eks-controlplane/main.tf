@@ -47,6 +47,16 @@ variable "private_subnets" {
   }
 }
 
+variable "public_subnets" {
+  type        = list(string)
+  description = "Subnets for load balancers that the internet reaches; offered to add-ons as an output."
+  default     = []
+  validation {
+    condition     = alltrue([for id in var.public_subnets : startswith(id, "subnet-")])
+    error_message = "public_subnets must be ids of subnets."
+  }
+}
+
 variable "endpoint_public_access" {
   type        = bool
   description = "Whether the API server is reached from the internet."
@@ -66,6 +76,24 @@ variable "endpoint_public_access_cidrs" {
   validation {
     condition     = alltrue([for block in var.endpoint_public_access_cidrs : can(cidrhost(block, 0))])
     error_message = "endpoint_public_access_cidrs must be address blocks such as 203.0.113.0/24."
+  }
+}
+
+variable "access" {
+  type = list(object({
+    principal_arn     = string
+    kubernetes_groups = optional(list(string), [])
+    username          = optional(string)
+    policies = optional(list(object({
+      name       = string
+      namespaces = optional(list(string), [])
+    })), [])
+  }))
+  description = "IAM principals with access to the cluster, beside the one that made it."
+  default     = []
+  validation {
+    condition     = alltrue([for one in var.access : can(regex("^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", one.principal_arn))])
+    error_message = "access must name roles or users by their ARN, never a session of a role."
   }
 }
 
@@ -170,7 +198,7 @@ resource "terraform_data" "oidc_provider" {
 }
 
 resource "terraform_data" "access_entry" {
-  for_each = toset(["capt", "nodes"])
+  for_each = toset(concat(["capt", "nodes"], var.access[*].principal_arn))
   input    = { cluster = terraform_data.cluster.output.name, principal = each.key }
 }
 
@@ -247,6 +275,11 @@ output "oidc_provider" {
 output "oidc_provider_arn" {
   description = "IAM OIDC provider."
   value       = "arn:aws:iam::${local.account}:oidc-provider/${terraform_data.oidc_provider.output.issuer}"
+}
+
+output "public_subnets" {
+  description = "Subnets for load balancers that the internet reaches, as given."
+  value       = var.public_subnets
 }
 
 output "karpenter" {

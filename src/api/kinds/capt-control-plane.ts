@@ -43,6 +43,52 @@ export const controlPlaneFields = {
           ],
         },
       ),
+      access: s.list(
+        s.object(
+          {
+            principalARN: s.string({
+              about: 'ARN of an IAM role or user; never that of a session.',
+              pattern: '^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$',
+              maxLength: 2048,
+            }),
+            policies: s.list(
+              s.object(
+                {
+                  name: s.string({
+                    about: 'EKS access policy, such as AmazonEKSClusterAdminPolicy or AmazonEKSViewPolicy.',
+                    pattern: '^AmazonEKS[A-Za-z]+$',
+                    maxLength: 100,
+                  }),
+                  namespaces: s.list(s.string({ maxLength: 63 }), {
+                    about: 'Namespaces of the workload cluster in which it holds; the whole cluster when left out.',
+                    maxItems: 100,
+                    listType: 'set',
+                  }),
+                },
+                { required: ['name'] },
+              ),
+              { about: 'What the principal may do.', maxItems: 20, listType: 'map', mapKeys: ['name'] },
+            ),
+            kubernetesGroups: s.list(s.string({ maxLength: 253 }), {
+              about: 'Groups of the principal, for RBAC of the workload cluster.',
+              maxItems: 50,
+              listType: 'set',
+            }),
+            username: s.string({
+              about: 'User name in the workload cluster; chosen by EKS when left out.',
+              maxLength: 253,
+            }),
+          },
+          { required: ['principalARN'] },
+        ),
+        {
+          about:
+            'IAM principals with access to the cluster, as the variable access. The principal that made the cluster has it anyway; name here whoever else signs tokens: people, or the identity of the manager that the cluster is moved to.',
+          maxItems: 100,
+          listType: 'map',
+          mapKeys: ['principalARN'],
+        },
+      ),
       addons: s.list(
         s.object(
           {

@@ -53,7 +53,7 @@ export const connectionSecretName = (cluster: string): string => `${cluster}-eks
 export function eksRequest(object: CAPTControlPlane, cluster: string, network: Network, region: string): ApplyRequest {
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
-  const { endpointAccess, addons, timeouts } = spec.controlPlaneConfig ?? {}
+  const { endpointAccess, access, addons, timeouts } = spec.controlPlaneConfig ?? {}
   const identity = identityOf(object, network)
   return {
     name: eksApplyName(object, cluster),
@@ -76,6 +76,7 @@ export function eksRequest(object: CAPTControlPlane, cluster: string, network: N
         ...unlessEmpty('private_subnets', network.privateSubnets),
         ...unlessEmpty('public_subnets', network.publicSubnets),
         ...(endpointAccess?.publicCIDRs ? { endpoint_public_access_cidrs: endpointAccess.publicCIDRs } : {}),
+        ...(access ? { access: access.map(toAccess) } : {}),
         ...(addons ? { addons: toAddons(addons) } : {}),
         ...roleValues(identity),
       },
@@ -93,7 +94,19 @@ function booleanText(name: string, value: boolean | undefined): Record<string, s
   return value === undefined ? {} : { [name]: String(value) }
 }
 
-type Addons = NonNullable<NonNullable<CAPTControlPlane['spec']['controlPlaneConfig']>['addons']>
+type Config = NonNullable<CAPTControlPlane['spec']['controlPlaneConfig']>
+type Addons = NonNullable<Config['addons']>
+
+function toAccess({ principalARN, policies, kubernetesGroups, username }: NonNullable<Config['access']>[number]): Json {
+  return {
+    principal_arn: principalARN,
+    ...(kubernetesGroups ? { kubernetes_groups: kubernetesGroups } : {}),
+    ...(username === undefined ? {} : { username }),
+    ...(policies
+      ? { policies: policies.map(({ name, namespaces }) => ({ name, ...(namespaces ? { namespaces } : {}) })) }
+      : {}),
+  }
+}
 
 function toAddons(addons: Addons): { [name: string]: Json } {
   return Object.fromEntries(
