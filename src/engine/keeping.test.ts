@@ -11,7 +11,7 @@ import { bundleRef, loadBundle, MAX_BUNDLE_BYTES, packBundle, restoreFiles, save
 import { findTerraform } from './find-terraform.ts'
 import { createSlots } from './local/slots.ts'
 import { identityOf, isGroupAlive, livenessOf, ownIdentity } from './processes.ts'
-import { sortArguments } from './runner/arguments.ts'
+import { backendFile, backendSecrets, sortArguments } from './runner/arguments.ts'
 import { readCredentials } from './runner/credentials.ts'
 import { terraformEnvironment } from './runner/environment.ts'
 import { folderOf } from './runner/folder.ts'
@@ -229,16 +229,25 @@ describe('the environment of Terraform', () => {
 
   it('takes values of -var out of argv, and puts what decides the plan to plan', () => {
     assert.deepEqual(
-      sortArguments(
-        ['-var', 'a=b=c', '-parallelism=3'],
-        ['-target=x', '-auto-approve', '-lock-timeout=5s', '-var=d=e'],
-      ),
+      sortArguments({
+        init: ['-upgrade', '-backend-config=secret_key=s=1', '--backend-config', 'bucket=b', '-backend-config=x.hcl'],
+        plan: ['-var', 'a=b=c', '-parallelism=3'],
+        apply: ['-target=x', '-auto-approve', '-lock-timeout=5s', '-var=d=e'],
+        destroy: ['-force', '-var', 'other=s', '--var=more=t', '-refresh=false'],
+      }),
       {
+        init: ['-upgrade', '-backend-config=x.hcl'],
         plan: ['-parallelism=3', '-target=x'],
         apply: ['-lock-timeout=5s'],
+        destroy: ['-refresh=false'],
         variables: { a: 'b=c', d: 'e' },
+        destroyVariables: { other: 's', more: 't' },
+        initVariables: {},
+        backend: { secret_key: 's=1', bucket: 'b' },
       },
     )
+    assert.equal(backendFile({ a: 'x"${y}' }), 'a = "x\\"\\u0024{y}"\n')
+    assert.deepEqual(backendSecrets({ secret_key: 's', bucket: 'b' }), ['s'])
   })
 })
 

@@ -1,4 +1,5 @@
-// Keeps secret values out of everything people read. It knows the values of this run, and the shapes of others.
+// Keeps secret values out of everything people read. It knows the values of this run in every encoding that Terraform may
+// print, and the shapes of others.
 import { isPlainObject, parseJson, redact } from '#lib'
 
 export type Redactor = (text: string) => string
@@ -6,19 +7,61 @@ export type Redactor = (text: string) => string
 const MASK = '…redacted…'
 /** Shorter values would mask ordinary words; they are no secrets worth the name. */
 const MIN_LENGTH = 4
+/** An encoding of a short value may be part of an ordinary word as well. */
+const MIN_ENCODED_LENGTH = 6
 
 export function createRedactor(values: Iterable<string>): Redactor {
-  const wanted = new Set<string>()
+  const known = new Set<string>()
   for (const value of values) {
-    for (const part of [value, value.trim(), ...value.split(/\r?\n/)]) {
+    const lines = value.split(/\r?\n/)
+    for (const part of [value, value.trim(), ...lines, ...lines.map((line) => line.trim())]) {
       if (part.trim().length < MIN_LENGTH) continue
-      wanted.add(part)
-      // The same value as it looks inside JSON text, and inside a shell or HCL quotation.
-      wanted.add(JSON.stringify(part).slice(1, -1))
+      known.add(part)
+      for (const encoded of encodingsOf(part)) if (encoded.length >= MIN_ENCODED_LENGTH) known.add(encoded)
     }
   }
-  const longestFirst = [...wanted].sort((a, b) => b.length - a.length)
+  const longestFirst = [...known].sort((a, b) => b.length - a.length)
   return (text) => redact(longestFirst.reduce((masked, value) => masked.replaceAll(value, MASK), text))
+}
+
+/** A value as it looks inside quotes, JSON, JSON inside quotes, base64 and addresses. */
+function encodingsOf(value: string): readonly string[] {
+  const quoted = inQuotes(value)
+  const address = encodeURIComponent(value.toWellFormed())
+  return [
+    quoted,
+    inQuotes(quoted),
+    // HCL spells out where a template would begin.
+    quoted.replace(/([$%])\{/g, '$1$1{'),
+    // Go's JSON spells out what HTML would read.
+    goEscaped(quoted),
+    inQuotes(goEscaped(quoted)),
+    address,
+    address.replaceAll('%20', '+'),
+    address.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    // As Go's url.QueryEscape does: these characters are escaped too.
+    address.replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`).replaceAll('%20', '+'),
+    ...inBase64(value),
+  ]
+}
+
+const inQuotes = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+const goEscaped = (text: string): string =>
+  text.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** Alone, and as part of a longer text: there the value begins at one of three places, and its ends are mixed with others. */
+function inBase64(value: string): readonly string[] {
+  const bytes = Buffer.from(value)
+  const texts = [0, 1, 2].map((offset) => {
+    const skipped = (3 - offset) % 3
+    const whole = Math.max(0, Math.floor((bytes.length - skipped) / 3) * 3)
+    return bytes.subarray(skipped, skipped + whole).toString('base64')
+  })
+  return [bytes.toString('base64').replace(/=+$/, ''), ...texts].flatMap((text) => [
+    text,
+    text.replaceAll('+', '-').replaceAll('/', '_'),
+  ])
 }
 
 /** Every string inside a value: lists and maps hold secrets too. */
@@ -35,7 +78,9 @@ export function stringsInVarFile(content: string): readonly string[] {
   try {
     return stringsIn(parseJson(content))
   } catch {
-    return [...content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((match) => unquote(match[1]!))
+    const quoted = [...content.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((match) => unquote(match[1]!))
+    const numbers = [...content.matchAll(/=\s*(-?[0-9][0-9.]*)\s*$/gm)].map((match) => match[1]!)
+    return [...quoted, ...numbers]
   }
 }
 

@@ -57,14 +57,27 @@ function decideInputs(seen: Observed): Decision<Action> {
     )
   }
   if (missingSecrets.length > 0)
-    return waiting('SecretsMissing', `Waiting for Secret ${missingSecrets.join(', ')}`, SECRET_SECONDS)
-  if (unready.length > 0) return waiting('DependencyNotReady', `Waiting for ${unready.join(', ')}`)
+    return waiting(
+      'SecretsMissing',
+      `Waiting for Secret ${missingSecrets.join(', ')}${consent(apply, missingSecrets)}`,
+      SECRET_SECONDS,
+    )
+  if (unready.length > 0)
+    return waiting('DependencyNotReady', `Waiting for ${unready.join(', ')}${consent(apply, unready)}`)
   if (!rendering) return waiting('TemplateMissing', `WorkspaceTemplate ${name} was not read yet`)
   if (!rendering.ok) {
     const { reason, message, hint } = rendering.problems[0]!
     return reason === 'SourceMissing' ? waiting(reason, message, SOURCE_SECONDS) : stalled(reason, message, hint)
   }
   return decideRun(seen, rendering.workspace)
+}
+
+/** The same words whether the object is missing or does not allow it: nobody learns what another namespace has. */
+function consent({ metadata }: WorkspaceTemplateApply, refs: readonly string[]): string {
+  const isForeign = refs.some((text) => !text.startsWith(`${metadata.namespace ?? ''}/`))
+  return isForeign
+    ? '. One of another namespace must allow it by the annotation capt.appthrust.com/allow-namespaces'
+    : ''
 }
 
 function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {

@@ -1,6 +1,15 @@
 // Who waits for whom among applies, read from the cache. An apply is made after those it waits for, and destroyed before
-// them; a circle cannot be made, and must not keep anybody from being destroyed.
-import { type AnyObject, isTrue, type Key, keyText, type ObjectRef, WorkspaceTemplateApply } from '#api'
+// them; a circle cannot be made, and must not keep anybody from being destroyed. A reference into another namespace
+// counts only with the consent of its target: in waiting, in circles and in blocking deletion.
+import {
+  type AnyObject,
+  allowsNamespace,
+  isTrue,
+  type Key,
+  keyText,
+  type ObjectRef,
+  WorkspaceTemplateApply,
+} from '#api'
 import type { Cache, Projected } from '#kube'
 
 export const BY_DEPENDENCY = 'waitsFor'
@@ -28,31 +37,48 @@ export function findApply(cache: Cache, text: string): Apply | undefined {
   return cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, toKey(text))
 }
 
+/** Those that use a template with its consent. Others are refused, so they neither count nor block its deletion. */
+export function usersOfTemplate(cache: Cache, template: AnyObject): readonly Apply[] {
+  const value = refText(template.metadata, template.metadata.namespace)
+  return cache
+    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
+    .filter(({ metadata }) => allowsNamespace(template, metadata.namespace ?? ''))
+}
+
+/** The apply that a reference names, if it is there and lets `from` refer to it. */
+function findAllowed(cache: Cache, from: AnyObject, text: string): Apply | undefined {
+  const found = findApply(cache, text)
+  return found && allowsNamespace(found, from.metadata.namespace ?? '') ? found : undefined
+}
+
 function toKey(text: string): Key {
   const [namespace = '', name = ''] = text.split('/')
   return { namespace, name }
 }
 
-/** Of those an apply waits for, the ones that are not ready, sorted. */
+/** Of those an apply waits for, the ones that are not ready, sorted. Without consent one might as well not exist. */
 export function unreadyOf(cache: Cache, apply: WorkspaceTemplateApply): readonly string[] {
   return dependencyValues(apply)
     .filter((text) => {
-      const other = findApply(cache, text)
+      const other = findAllowed(cache, apply, text)
       return !other || !isTrue(other, 'Ready') || other.metadata.deletionTimestamp !== undefined
     })
     .sort()
 }
 
-/** Everything an apply waits for, near and far. */
+/** Everything an apply waits for, near and far, by references that count. */
 function reachableFrom(cache: Cache, start: WorkspaceTemplateApply): ReadonlyMap<string, string | undefined> {
   const cameFrom = new Map<string, string | undefined>()
-  const open = dependencyValues(start).map((text) => [text, undefined] as const)
-  while (open.length > 0) {
-    const [text, from] = open.shift()!
-    if (cameFrom.has(text)) continue
-    cameFrom.set(text, from as string | undefined)
-    const other = findApply(cache, text)
-    if (other) open.push(...dependencyValues(other).map((next) => [next, text] as never))
+  const open: { readonly apply: WorkspaceTemplateApply; readonly at: string | undefined }[] = [
+    { apply: start, at: undefined },
+  ]
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    for (const text of dependencyValues(next.apply)) {
+      const other = findAllowed(cache, next.apply, text)
+      if (!other || cameFrom.has(text)) continue
+      cameFrom.set(text, next.at)
+      open.push({ apply: other, at: text })
+    }
   }
   return cameFrom
 }
@@ -73,6 +99,7 @@ export function dependentsOf(cache: Cache, apply: WorkspaceTemplateApply): reado
   const reached = reachableFrom(cache, apply)
   return cache
     .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own, brief: true })
+    .filter((other) => allowsNamespace(apply, other.metadata.namespace ?? ''))
     .map((other) => refText(other.metadata, other.metadata.namespace))
     .filter((text) => text !== own && !reached.has(text))
     .sort()

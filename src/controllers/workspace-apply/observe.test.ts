@@ -7,7 +7,7 @@ import { silentLog } from '#lib'
 import { type AnyController, createTurn } from '#runtime'
 import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
 import { decide as decideTemplate, workspaceTemplateController } from '../workspace-template/index.ts'
-import { cycleOf, dependentsOf, unreadyOf } from './dependencies.ts'
+import { cycleOf, dependentsOf, unreadyOf, usersOfTemplate } from './dependencies.ts'
 import { workspaceApplyController } from './index.ts'
 import { observeApply } from './observe.ts'
 import { turnOf } from './rollout.ts'
@@ -68,6 +68,48 @@ describe('applies that wait for each other', () => {
     assert.deepEqual(dependentsOf(world.cache, find('vpc')), ['default/eks'])
     assert.deepEqual(dependentsOf(world.cache, find('eks')), [])
     assert.deepEqual(dependentsOf(world.cache, find('a')), [])
+  })
+})
+
+describe('applies of two namespaces', () => {
+  const consent = (names: string) => ({ annotations: { 'capt.appthrust.com/allow-namespaces': names } })
+  const at = (namespace: string, name: string, waits: readonly object[], metadata: object = {}, status = {}) =>
+    [
+      WorkspaceTemplateApply,
+      {
+        ...anApply({ waitForWorkspaces: waits as never, templateRef: { namespace: 'default', name: 'demo' } }),
+        metadata: { name, namespace, uid: `${namespace}/${name}`, ...metadata },
+        status,
+      } as WorkspaceTemplateApply,
+    ] as const
+  const DONE = { conditions: [READY] }
+  const rows = [
+    { consent: undefined, dependents: [], unready: ['default/vpc'], users: 0 },
+    { consent: 'other', dependents: [], unready: ['default/vpc'], users: 0 },
+    { consent: 'other, tenant', dependents: ['tenant/eks'], unready: [], users: 1 },
+    { consent: '*', dependents: ['tenant/eks'], unready: [], users: 1 },
+  ]
+  for (const row of rows)
+    it(`count for each other only with consent: ${row.consent ?? 'none'}`, () => {
+      const metadata = row.consent === undefined ? {} : consent(row.consent)
+      const { world, find } = open([
+        at('default', 'vpc', [], metadata, DONE),
+        at('tenant', 'eks', [{ namespace: 'default', name: 'vpc' }]),
+      ])
+      const eks = world.cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace: 'tenant', name: 'eks' })!
+      assert.deepEqual(dependentsOf(world.cache, find('vpc')), row.dependents)
+      assert.deepEqual(unreadyOf(world.cache, eks), row.unready)
+      const template = { ...aTemplate(), metadata: { name: 'demo', namespace: 'default', ...metadata } }
+      const users = usersOfTemplate(world.cache, template).filter((user) => user.metadata.namespace === 'tenant')
+      assert.equal(users.length, row.users)
+    })
+
+  it('in a circle without consent are no circle', () => {
+    const { world, find } = open([
+      at('default', 'vpc', [{ namespace: 'tenant', name: 'eks' }]),
+      at('tenant', 'eks', [{ namespace: 'default', name: 'vpc' }], consent('default')),
+    ])
+    assert.equal(cycleOf(world.cache, find('vpc')), undefined)
   })
 })
 

@@ -1,8 +1,8 @@
 // A change of a template reaches every apply that uses it, a few at a time, oldest first. Those that fail keep their place,
 // so a bad change stops by itself; an annotation on the template stops it by hand.
-import { type WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import type { WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import type { Cache, Projected } from '#kube'
-import { BY_TEMPLATE, refText } from './dependencies.ts'
+import { refText, usersOfTemplate } from './dependencies.ts'
 
 /** On a template: `paused` keeps applies that work from taking a change of it. */
 export const ROLLOUT_ANNOTATION = 'capt.appthrust.com/rollout'
@@ -26,9 +26,7 @@ export function turnOf(cache: Cache, apply: Projected<WorkspaceTemplateApply>, t
   const said = apply.status?.conditions?.find(({ type }) => type === 'Ready')?.observedGeneration
   if (said !== undefined && said !== apply.metadata.generation) return { is: 'now' }
   if (template.metadata.annotations?.[ROLLOUT_ANNOTATION] === 'paused') return { is: 'stopped' }
-  const value = refText(template.metadata, template.metadata.namespace)
-  const ahead = cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
+  const ahead = usersOfTemplate(cache, template)
     .filter((other) => isBehind(other, template) && !other.metadata.deletionTimestamp && !other.spec.suspend)
     .filter((other) => isOlder(other, apply)).length
   return ahead < AT_ONCE ? { is: 'now' } : { is: 'later', ahead }

@@ -16,7 +16,7 @@ import {
   waitingAMoment,
 } from '#runtime'
 import { briefApply } from '../workspace-apply/brief.ts'
-import { BY_TEMPLATE, refText, templateValues } from '../workspace-apply/dependencies.ts'
+import { BY_TEMPLATE, refText, templateValues, usersOfTemplate } from '../workspace-apply/dependencies.ts'
 import { isBehind } from '../workspace-apply/rollout.ts'
 
 export interface Observed {
@@ -77,7 +77,7 @@ function observe(cache: Cache, template: WorkspaceTemplate, changedAt: Map<strin
   // Each of a thousand applies that are made wakes us: they are gone through when the numbers are due, not each time.
   if (counting !== undefined && nowMs - counting < COUNTING_MS && isHeld(template))
     return { template, isCounting: true, users: [], updating: 0 }
-  const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
+  const applies = usersOfTemplate(cache, template)
   const updating = applies.filter((apply) => isBehind(apply, template)).length
   const { usedBy, updating: told } = template.status ?? {}
   const isTold = usedBy === applies.length && told === updating

@@ -101,6 +101,10 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   },
 ]
 
+/** Names whose values are no secrets: regions and roles stay readable in logs. */
+export const PUBLIC_NAMES =
+  /^[A-Z]+_(\w*_)?(REGION|ZONE|PROJECT|PROFILE|ROLE_ARN|ROLE_SESSION_NAME|ENDPOINTS?|ENDPOINT_URL\w*|MAX_ATTEMPTS|RETRY_MODE|LOAD_CONFIG|METADATA_DISABLED|ENVIRONMENT|USE_OIDC|ADDR|OWNER)$/
+
 /** Files, by their key, with the environment variable that names them to the provider. */
 export const CREDENTIAL_FILES: Readonly<Record<string, string>> = {
   credentials: 'AWS_SHARED_CREDENTIALS_FILE',

@@ -17,7 +17,7 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, hashOf, ownValue } from '#lib'
 import { KEEP_FINALIZER } from '../names.ts'
 import type { ObjectKey, SourceRef, Workspace } from '../workspace.ts'
-import { CREDENTIAL_FILES, refusalsOf } from './credential-keys.ts'
+import { CREDENTIAL_FILES, PUBLIC_NAMES, refusalsOf } from './credential-keys.ts'
 import type { Folder } from './folder.ts'
 
 export interface Credentials {
@@ -58,7 +58,7 @@ export async function readCredentials(
       const text = Buffer.from(encoded, 'base64').toString('utf8')
       const variable = ownValue(CREDENTIAL_FILES, key)
       env[variable ?? key] = variable === undefined ? text : writePrivate(folder.credentials, key, text)
-      secrets.push(text, ...(variable === undefined ? [] : settingsIn(text)))
+      if (!PUBLIC_NAMES.test(key)) secrets.push(text, ...(variable === undefined ? [] : secretsInFile(text)))
     }
   }
   // A run with AWS credentials of its own finds no profile of the manager.
@@ -79,9 +79,11 @@ export async function readCredentials(
 
 const NO_FILE = '/dev/null'
 
-/** The values of an INI file, without their names. */
-function settingsIn(text: string): readonly string[] {
-  return text.split(/\r?\n/).flatMap((line) => /^[^=]*=\s*(.+?)\s*$/.exec(line)?.[1] ?? [])
+/** The values of an AWS file that are secret, without their names. */
+function secretsInFile(text: string): readonly string[] {
+  return text
+    .split(/\r?\n/)
+    .flatMap((line) => /^[^=:]*(?:key|token|secret|external_id)[^=:]*[=:]\s*(.+?)\s*$/i.exec(line)?.[1] ?? [])
 }
 
 /** All or nothing: a Secret with one key that is not accepted gives no credentials. */

@@ -22,6 +22,7 @@ const KIND_OF_CODE: Readonly<Record<string, FaultKind>> = {
   CAPT_REFERENCE_FORBIDDEN: 'credentials',
   CAPT_BUNDLE_TOO_LARGE: 'user',
   CAPT_OUTPUTS_TOO_LARGE: 'user',
+  CAPT_CONNECTION_SECRET_TAKEN: 'user',
   CAPT_STATE_CONFLICT: 'user',
   CAPT_STATE_UNREADABLE: 'user',
   CAPT_INPUTS_GONE: 'user',

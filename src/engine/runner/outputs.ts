@@ -8,8 +8,8 @@ import {
   type Secret,
   SecretKind,
 } from '#api'
-import type { Objects } from '#kube'
-import { CaptError, type Json } from '#lib'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError, type Json, jsonEqual } from '#lib'
 import { suffixOf, WORKSPACE_LABEL } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { StateOutput } from '../state/state-file.ts'
@@ -62,6 +62,10 @@ export function connectionData(outputs: Outputs): Readonly<Record<string, string
   return Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text).toString('base64')]))
 }
 
+/**
+ * Writes the outputs to the connection Secret. It is made by this run, or it carries the label of this workspace, or it is
+ * an empty Secret that another namespace has made for it: nothing else is taken over, and so nothing else is deleted later.
+ */
 export async function writeConnectionSecret(
   objects: Objects,
   owner: Owner,
@@ -70,35 +74,73 @@ export async function writeConnectionSecret(
 ): Promise<void> {
   const data = connectionData(outputs)
   const isNear = target.namespace === owner.namespace
-  if (!isNear) await assertWritable(objects, owner, target)
-  const secret: Secret = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
-      ...target,
-      labels: {
-        [WORKSPACE_LABEL]: suffixOf(owner),
-        [MOVE_LABEL]: '',
-        ...(owner.cluster === undefined ? {} : { [CLUSTER_NAME_LABEL]: owner.cluster }),
-      },
-      ...(isNear
-        ? { ownerReferences: [{ apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid }] }
-        : {}),
-    },
-    data,
+  const labels = {
+    [WORKSPACE_LABEL]: suffixOf(owner),
+    [MOVE_LABEL]: '',
+    ...(owner.cluster === undefined ? {} : { [CLUSTER_NAME_LABEL]: owner.cluster }),
   }
-  await objects.apply(SecretKind, secret)
+  const ownerReferences = [{ apiVersion: owner.apiVersion, kind: owner.kind, name: owner.name, uid: owner.uid }]
+  const secret: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...target, labels, ownerReferences }, data }
+  // Most often it does not exist yet: one request.
+  if (isNear && (await isCreated(objects, secret))) return
+  const existing = await objects.get<Secret>(SecretKind, target)
+  if (!isNear) assertConsent(existing, owner, target)
+  else if (!existing) {
+    // It was deleted just now.
+    await objects.create<Secret>(SecretKind, secret)
+    return
+  }
+  assertOurs(existing, owner, target)
+  const removed = Object.keys(existing.data ?? {}).filter((key) => !Object.hasOwn(data, key))
+  const { resourceVersion, ownerReferences: others = [] } = existing.metadata
+  const references = [...others.filter(({ uid }) => uid !== owner.uid), ...ownerReferences]
+  const isWritten = existing.metadata.labels?.[WORKSPACE_LABEL] !== undefined && jsonEqual(existing.data ?? {}, data)
+  if (isWritten && (!isNear || others.some(({ uid }) => uid === owner.uid))) return
+  await objects.patch(SecretKind, target, {
+    type: 'merge',
+    body: {
+      // What was examined is what is written to.
+      metadata: { resourceVersion, labels, ...(isNear ? { ownerReferences: references } : {}) },
+      data: { ...Object.fromEntries(removed.map((key) => [key, null])), ...data },
+    },
+  })
+}
+
+async function isCreated(objects: Objects, secret: Secret): Promise<boolean> {
+  try {
+    await objects.create<Secret>(SecretKind, secret)
+    return true
+  } catch (error) {
+    if (isKubeError(error, 'AlreadyExists')) return false
+    throw error
+  }
 }
 
 /** Writing into another namespace needs its consent: a Secret that is there already and says so. */
-async function assertWritable(objects: Objects, owner: Owner, target: ObjectKey): Promise<void> {
-  const existing = await objects.get<Secret>(SecretKind, target)
+function assertConsent(existing: Secret | undefined, owner: Owner, target: ObjectKey): asserts existing is Secret {
   if (existing && allowsNamespace(existing, owner.namespace)) return
   throw new CaptError(
     'CAPT_REFERENCE_FORBIDDEN',
     `namespace ${target.namespace} has not allowed ${owner.namespace} to write the Secret ${target.name}`,
     {
       hint: `create an empty Secret ${target.name} there, annotated with ${ALLOW_NAMESPACES_ANNOTATION}=${owner.namespace}`,
+    },
+  )
+}
+
+function assertOurs(existing: Secret, owner: Owner, target: ObjectKey): void {
+  if (existing.metadata.labels?.[WORKSPACE_LABEL] === suffixOf(owner)) return
+  // Consent to be read is no consent to be overwritten.
+  const isOffered = target.namespace !== owner.namespace && Object.keys(existing.data ?? {}).length === 0
+  if (!isOffered) throw notOurs(owner, target)
+}
+
+function notOurs(owner: Owner, { namespace, name }: ObjectKey): CaptError {
+  return new CaptError(
+    'CAPT_CONNECTION_SECRET_TAKEN',
+    `Secret ${namespace}/${name} exists and was not made for this workspace; the outputs were not written to it`,
+    {
+      hint: `name another Secret in writeConnectionSecretToRef, or hand this one over, to be deleted with the apply: kubectl label secret -n ${namespace} ${name} ${WORKSPACE_LABEL}=${suffixOf(owner)}, then: capt retry ${owner.name}`,
     },
   )
 }

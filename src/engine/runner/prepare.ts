@@ -2,7 +2,7 @@
 // downloaded modules and providers of earlier runs stay where they are.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { canonicalJson, hashOf } from '#lib'
+import { canonicalJson, hashOf, type Json } from '#lib'
 import type { Bundle } from '../bundle.ts'
 import { restoreFiles } from '../bundle.ts'
 import { scanHcl } from '../render/hcl.ts'
@@ -10,7 +10,7 @@ import { REFERENCES_FILE } from '../render/render.ts'
 import { assembleVariables, type Declared, declaredVariables } from '../render/variables.ts'
 import { stringsIn, stringsInVarFile } from '../secrets.ts'
 import type { Workspace } from '../workspace.ts'
-import { sortArguments } from './arguments.ts'
+import { backendFile, backendSecrets, type SortedArguments, sortArguments } from './arguments.ts'
 import type { Credentials } from './credentials.ts'
 import { type Folder, readText } from './folder.ts'
 import { hasPackages } from './providers.ts'
@@ -22,8 +22,12 @@ export interface Layout {
   readonly workspace: Workspace
   /** Arguments of `plan` that name the variable files. */
   readonly varArgs: readonly string[]
+  /** The same for `plan -destroy`. */
+  readonly destroyVarArgs: readonly string[]
+  readonly initArgs: readonly string[]
   readonly planArgs: readonly string[]
   readonly applyArgs: readonly string[]
+  readonly destroyArgs: readonly string[]
   readonly secrets: readonly string[]
 }
 
@@ -91,15 +95,26 @@ function finish(folder: Folder, workspace: Workspace, credentials: Credentials):
   const texts = rootTexts(root)
   overrideLocalBackend(root, texts)
   const declared = declaredVariables(texts)
-  const sorted = sortArguments(workspace.args.plan, workspace.args.apply)
-  const varFiles = writeVariables(folder, workspace, declared, sorted.variables)
+  const sorted = sortArguments(workspace.args)
+  const varArgs = writeVariables(folder, workspace, declared, sorted.variables)
   return {
     root,
     workspace,
-    varArgs: varFiles.map((path) => `-var-file=${path}`),
+    varArgs,
+    destroyVarArgs: [...varArgs, ...writeTexts(folder, 'destroy', sorted.destroyVariables, declared)],
+    initArgs: [
+      ...sorted.init,
+      ...writeTexts(folder, 'init', sorted.initVariables, declared),
+      ...writeBackend(folder, sorted.backend),
+    ],
     planArgs: sorted.plan,
     applyArgs: sorted.apply,
-    secrets: [...credentials.secrets, ...secretVariables(workspace, declared)],
+    destroyArgs: sorted.destroy,
+    secrets: [
+      ...credentials.secrets,
+      ...secretVariables(workspace, declared, sorted),
+      ...backendSecrets(sorted.backend),
+    ],
   }
 }
 
@@ -131,15 +146,46 @@ function writeVariables(
   })
   const texts = { ...workspace.variables.texts, ...fromArguments }
   const values = assembleVariables({ ...workspace.variables, texts }, declared)
-  if (Object.keys(values).length === 0) return paths
-  const path = join(folder.vars, 'values.tfvars.json')
-  writeFileSync(path, canonicalJson(values), { mode: 0o600 })
-  return [...paths, path]
+  return [...paths.map((path) => `-var-file=${path}`), ...writeValues(folder, 'values', values)]
 }
 
-function secretVariables(workspace: Workspace, declared: ReadonlyMap<string, Declared>): readonly string[] {
-  const values = assembleVariables(workspace.variables, declared)
-  const sensitive = [...declared].filter(([, { sensitive }]) => sensitive).flatMap(([name]) => stringsIn(values[name]))
+function writeValues(folder: Folder, name: string, values: Readonly<Record<string, Json>>): readonly string[] {
+  if (Object.keys(values).length === 0) return []
+  const path = join(folder.vars, `${name}.tfvars.json`)
+  writeFileSync(path, canonicalJson(values), { mode: 0o600 })
+  return [`-var-file=${path}`]
+}
+
+/** Variables that arguments give to one command alone. */
+function writeTexts(
+  folder: Folder,
+  name: string,
+  texts: Readonly<Record<string, string>>,
+  declared: ReadonlyMap<string, Declared>,
+): readonly string[] {
+  return writeValues(folder, name, assembleVariables({ offered: {}, given: {}, texts, exact: {} }, declared))
+}
+
+function writeBackend(folder: Folder, settings: Readonly<Record<string, string>>): readonly string[] {
+  if (Object.keys(settings).length === 0) return []
+  const path = join(folder.vars, 'settings.tfbackend')
+  writeFileSync(path, backendFile(settings), { mode: 0o600 })
+  return [`-backend-config=${path}`]
+}
+
+function secretVariables(
+  workspace: Workspace,
+  declared: ReadonlyMap<string, Declared>,
+  { variables, destroyVariables, initVariables }: SortedArguments,
+): readonly string[] {
+  const byValues = assembleVariables(workspace.variables, declared)
+  const sensitive = [...declared]
+    .filter(([, { sensitive }]) => sensitive)
+    .flatMap(([name]) =>
+      [byValues, variables, destroyVariables, initVariables].flatMap((values) =>
+        Object.hasOwn(values, name) ? stringsIn(values[name]) : [],
+      ),
+    )
   return [...sensitive, ...workspace.secretValues.flatMap((content) => [content, ...stringsInVarFile(content)])]
 }
 

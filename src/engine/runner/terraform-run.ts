@@ -66,13 +66,7 @@ export class TerraformRun {
     const fingerprint = initFingerprint(root, workspace, `${tool.name} ${tool.version}`)
     if (isInitialized(folder, root, fingerprint) || needsNoInit(root, workspace)) return
     const hasModules = existsSync(join(root, '.terraform', 'modules', 'modules.json'))
-    const args = [
-      'init',
-      '-json',
-      '-input=false',
-      ...(frozen && hasModules ? ['-get=false'] : []),
-      ...workspace.args.init,
-    ]
+    const args = ['init', '-json', '-input=false', ...(frozen && hasModules ? ['-get=false'] : []), ...layout.initArgs]
     await this.#run('init', root, args)
     finish()
     markInitialized(folder, root, fingerprint)
@@ -81,12 +75,11 @@ export class TerraformRun {
   /** Returns what would change; undefined when nothing would. */
   async plan(layout: Layout, verb: Verb): Promise<PlanCounts | undefined> {
     const { folder } = this.#options
-    const { root, workspace, varArgs, planArgs } = layout
+    const { root, varArgs, planArgs, destroyVarArgs, destroyArgs } = layout
     rmSync(folder.plan, { force: true })
     const base = ['plan', '-json', '-input=false', '-detailed-exitcode', `-out=${folder.plan}`]
-    const destroyArgs = workspace.args.destroy.filter((arg) => !/^--?(auto-approve|force)\b/.test(arg))
     const args =
-      verb === 'destroy' ? [...base, '-destroy', ...varArgs, ...destroyArgs] : [...base, ...varArgs, ...planArgs]
+      verb === 'destroy' ? [...base, '-destroy', ...destroyVarArgs, ...destroyArgs] : [...base, ...varArgs, ...planArgs]
     const code = await this.#run('plan', root, args, [0, 2])
     return code === 2 ? this.progress.counts : undefined
   }
@@ -97,14 +90,10 @@ export class TerraformRun {
       return await this.plan(layout, 'destroy')
     } catch (error) {
       const helps = error instanceof RunFailure && error.kind === 'user' && !this.#options.stop.aborted
-      if (!helps || layout.workspace.args.destroy.includes('-refresh=false')) throw error
+      if (!helps || layout.destroyArgs.includes('-refresh=false')) throw error
       this.#options.say(`Planning failed (${error.message}); planning again from the state alone`)
       this.progress.errors.length = 0
-      const destroy = [...layout.workspace.args.destroy, '-refresh=false']
-      return this.plan(
-        { ...layout, workspace: { ...layout.workspace, args: { ...layout.workspace.args, destroy } } },
-        'destroy',
-      )
+      return this.plan({ ...layout, destroyArgs: [...layout.destroyArgs, '-refresh=false'] }, 'destroy')
     }
   }
 
