@@ -1,5 +1,5 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
-import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION } from '#api'
+import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
 import type { Workspace } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
