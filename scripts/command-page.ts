@@ -10,8 +10,8 @@ export function renderCommandPage(): string {
   const intro = [
     '# Commands',
     '',
-    'Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 not ready when `--wait` ran out. Output for programs is `-o json` where a',
-    'command offers it; colour and live progress are only used on a terminal.',
+    'Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 not ready when `--wait` ran out, 130 interrupted by Ctrl-C. Output for',
+    'programs is `-o json` where a command offers it; colour, live progress and wrapped lines are only used on a terminal.',
     '',
   ]
   return [...intro, ...sections].join('\n')

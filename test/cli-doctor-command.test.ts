@@ -161,8 +161,7 @@ describe('capt doctor', () => {
                kubectl -n default patch lease ${lease} --type merge -p '{"spec":{"holderIdentity":null}}'
   run        run 1a2b3c4d (apply) was lost                                                                  6m
   untracked  ${ORPHAN} found by tag, in no state
-             → keep it by an import block with id = "subnet-0bbb" in WorkspaceTemplate network, or
-               delete it; what was deleted within the last hour may still be listed
+             → keep it by an import block with id = "subnet-0bbb" in WorkspaceTemplate network, or delete it; what was deleted within the last hour may still be listed
 CAPTControlPlane/demo
   stalled    The region is not known. Set it                                                                6m
              → see the whole of it:

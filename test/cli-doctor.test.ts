@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { LockSight, RunRecord, WorkspaceExam } from '#engine'
 import { anApply } from '#testing'
-import { examineObject } from '../src/cli/doctor.ts'
 import { type CloudSight, examine, isInAws, type WorkspaceSeen } from '../src/cli/doctor-diagnose.ts'
+import { examineObject } from '../src/cli/doctor-objects.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
 const RUN = '1a2b3c4d-0000-4000-8000-000000000000'
@@ -232,7 +232,7 @@ describe('the doctor', () => {
         metadata: { name: 'demo' },
         status: { conditions: [stalled('RemovalStuck')], teardown: { leftovers: ['instance i-1'] } },
       }
-      const { findings: found } = examineObject(delivery as never)
+      const { findings: found } = examineObject(delivery as never, NOW)
       assert.deepEqual(
         found.map(({ word, weight }) => [word, weight]),
         [
@@ -241,7 +241,7 @@ describe('the doctor', () => {
         ],
       )
       assert.equal(found[0]?.command, 'capt describe addondelivery demo')
-      assert.deepEqual(examineObject({ ...delivery, status: {} } as never).findings, [])
+      assert.deepEqual(examineObject({ ...delivery, status: {} } as never, NOW).findings, [])
     })
   })
 

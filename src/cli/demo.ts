@@ -11,7 +11,7 @@ import { type Home, startHome } from '../app.ts'
 import { applyFiles } from './apply.ts'
 import { type Command, ENGINE_OPTION, EXIT, type Io } from './command.ts'
 import { readClusterObjects } from './describe.ts'
-import { painter } from './output.ts'
+import { renderOptions } from './output.ts'
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/simulation.yaml', import.meta.url))
 
@@ -155,8 +155,8 @@ function targetOf(home: Home, io: Io) {
 
 function finish(objects: ClusterObjects, io: Io): void {
   const tree = clusterTree(objects)
-  io.stdout.write(`\n${renderTree(tree, { width: io.stdout.columns, now: io.clock.now(), paint: painter(io) })}`)
-  io.stdout.write(renderStops(tree, io.stdout.columns))
+  io.stdout.write(`\n${renderTree(tree, renderOptions(io))}`)
+  io.stdout.write(renderStops(tree, renderOptions(io)))
 }
 
 function bar(objects: ClusterObjects, stamp: string, io: Io): void {

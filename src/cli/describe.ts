@@ -25,10 +25,11 @@ import {
   renderTable,
   renderTree,
   stateOf,
+  stopOf,
 } from '#view'
 import { CONNECTION_OPTIONS, type Command, type Connected, connectionOf, EXIT, type Io } from './command.ts'
-import { painter } from './output.ts'
-import { findKind, servedKind } from './resources.ts'
+import { renderOptions } from './output.ts'
+import { findKind, OUR_KINDS, servedKind } from './resources.ts'
 
 export const command: Command = {
   name: 'describe',
@@ -64,8 +65,8 @@ export async function describeCluster(name: string, connected: Connected, io: Io
   const rows = objects.deliveries.flatMap(deliveryRows)
   const templates = await describeTemplates(objects, connected)
   return [
-    renderTree(tree, { width: io.stdout.columns, now: io.clock.now(), paint: painter(io) }),
-    renderStops(tree, io.stdout.columns),
+    renderTree(tree, renderOptions(io)),
+    renderStops(tree, renderOptions(io)),
     rows.length > 0 ? `\n${renderTable(DELIVERY_HEAD, rows)}` : '',
     templates.length > 0 ? `\n${renderTable(['TEMPLATE', 'VERSION', 'TAGS', 'DESCRIPTION'], templates)}` : '',
   ].join('')
@@ -110,7 +111,7 @@ async function describeTemplates(found: ClusterObjects, connected: Connected): P
       name,
       about?.version ?? '',
       tags.join(','),
-      template ? (about?.description ?? '') : 'is gone',
+      template ? (about?.description ?? '') : 'does not exist',
     ])
   }
   return [...rows.values()]
@@ -128,11 +129,11 @@ async function describeObject(kind: KindRef, name: string, connected: Connected,
     type,
     holds,
     reason,
-    message.split('\n')[0] ?? '',
+    message.replace(/\s+/g, ' ').trim(),
   ])
   return [
-    renderTree(branch, { width: io.stdout.columns, now: io.clock.now(), paint: painter(io) }),
-    renderStops(branch, io.stdout.columns),
+    renderTree(branch, renderOptions(io)),
+    renderStops(branch, renderOptions(io)),
     rows.length > 0 ? `\n${renderTable(['CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows)}` : '',
     object.kind === AddonDelivery.kind ? `\n${renderTable(DELIVERY_HEAD, deliveryRows(object as AddonDelivery))}` : '',
   ].join('')
@@ -143,13 +144,21 @@ function branchOf(object: AnyObject): Branch {
   if (object.kind === AddonDelivery.kind) return deliveryBranch(object as AddonDelivery)
   const state = stateOf(object)
   const ready = conditionOf(object, 'Ready')
+  const stop = hasConditions(object) ? stopOf(object, state) : undefined
   return {
     name: `${object.kind}/${object.metadata.name}`,
     state,
     word: state,
     fact: ready?.message ?? '',
+    ...(stop ? { stop } : {}),
     children: [],
   }
+}
+
+/** A template without a status has nothing to wait for. */
+function hasConditions({ kind }: AnyObject): boolean {
+  const ours = OUR_KINDS.find((one) => one.kind === kind)
+  return ours?.status !== undefined
 }
 
 function missing(kind: KindRef, namespace: string, name: string): CaptError {

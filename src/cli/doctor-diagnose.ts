@@ -5,6 +5,7 @@ import { isOpen, isUnreadable, type RunRecord, type Suspect, WORKSPACE_TAG, type
 import { redact } from '#lib'
 import type { Examined, Finding } from '#view'
 import { judgeLock } from './doctor-lock.ts'
+import { judgeFailing, judgeWaiting } from './doctor-objects.ts'
 import { judgeState } from './doctor-state.ts'
 
 export interface Tagged {
@@ -34,6 +35,7 @@ export interface WorkspaceSeen {
 
 export function examine(seen: WorkspaceSeen): Examined {
   const { apply, exam } = seen
+  const failing = judgeFailing(apply)
   return {
     name: `${apply.kind}/${apply.metadata.name}`,
     fact: factOf(seen),
@@ -44,6 +46,7 @@ export function examine(seen: WorkspaceSeen): Examined {
       ...judgeState(apply.metadata.name, exam),
       ...judgeRuns(seen),
       ...judgeStall(seen),
+      ...(failing.length > 0 ? failing : judgeWaiting(apply, seen.nowMs)),
       ...judgeCloud(seen),
     ],
   }

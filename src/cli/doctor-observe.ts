@@ -2,19 +2,23 @@
 // it. What cannot be asked is part of the sight, so that the rest is still shown.
 import {
   AddonDelivery,
+  AddonPipeline,
   type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
   clusterKind,
   type KindRef,
+  readCluster as readClusterFacts,
+  WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
 import { examineWorkspace, isUnreadable, type WorkspaceExam } from '#engine'
 import { CaptError, isCaptError, messageOf, redact } from '#lib'
+import type { ClusterObjects } from '#view'
 import type { Connected } from './command.ts'
 import { readClusterObjects } from './describe.ts'
 import { type CloudSight, isInAws, type WorkspaceSeen } from './doctor-diagnose.ts'
-import { findKind } from './resources.ts'
+import { findKind, servedKind } from './resources.ts'
 import { notFound } from './retry.ts'
 
 /** What the doctor asks of AWS. Throws CaptError when it cannot be asked at all. */
@@ -33,30 +37,77 @@ export interface Scope {
   readonly applies: readonly WorkspaceTemplateApply[]
   /** The other objects of ours that may have stopped. */
   readonly others: readonly AnyObject[]
+  /** Clusters with the parts they refer to, as far as these exist. */
+  readonly clusters: readonly ClusterObjects[]
 }
 
 /** `demo`, `cluster demo`, `wtapply demo-vpc`, or nothing for the whole namespace. */
 export async function readScope(words: readonly string[], connected: Connected): Promise<Scope> {
   const { objects, namespace } = connected
   const [first, name] = words
-  if (first === undefined) {
-    const kinds = [CAPTCluster, CAPTControlPlane, AddonDelivery]
-    const others = (await Promise.all(kinds.map((kind) => listed(connected, kind)))).flat()
-    return { applies: await listed<WorkspaceTemplateApply>(connected, WorkspaceTemplateApply), others }
-  }
+  if (first === undefined) return readNamespace(connected)
   const kind = name === undefined ? undefined : await findKind(first, connected)
-  if (kind === undefined || kind.kind === clusterKind('v1beta2').kind) {
-    const found = await readClusterObjects(name ?? first, connected)
-    const { applies, infrastructure, controlPlane, deliveries } = found
-    return { applies, others: [infrastructure, controlPlane, ...deliveries].flatMap((one) => one ?? []) }
+  if (kind === undefined) {
+    const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: first })
+    const isCluster = apply === undefined || (await hasCluster(first, connected))
+    return isCluster ? readCluster(first, connected) : { applies: [apply], others: [], clusters: [] }
   }
+  if (kind.kind === clusterKind('v1beta2').kind) return readCluster(name!, connected)
   if (kind.kind !== WorkspaceTemplateApply.kind)
     throw new CaptError('CAPT_USAGE', `doctor looks at clusters and applies, not at ${kind.plural}`, {
       hint: 'capt doctor CLUSTER, or: capt doctor wtapply NAME',
     })
   const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: name! })
   if (!apply) throw notFound(name!, namespace)
-  return { applies: [apply], others: [] }
+  return { applies: [apply], others: [], clusters: [] }
+}
+
+async function readNamespace(connected: Connected): Promise<Scope> {
+  const list = <T extends AnyObject>(kind: KindRef) => listed<T>(connected, kind)
+  const infrastructures = await list<CAPTCluster>(CAPTCluster)
+  const controlPlanes = await list<CAPTControlPlane>(CAPTControlPlane)
+  const named = <T extends AnyObject>(all: readonly T[], name: string | undefined) =>
+    all.find(({ metadata }) => metadata.name === name)
+  const clusters = (await listClusters(connected)).map((cluster) => {
+    const { infrastructureRef, controlPlaneRef } = readClusterFacts(cluster)
+    const infrastructure = named(infrastructures, infrastructureRef?.name)
+    const controlPlane = named(controlPlanes, controlPlaneRef?.name)
+    return {
+      cluster,
+      ...(infrastructure ? { infrastructure } : {}),
+      ...(controlPlane ? { controlPlane } : {}),
+      applies: [],
+      deliveries: [],
+    }
+  })
+  const rest = [await list(AddonDelivery), await list(AddonPipeline), await list(WorkspaceTemplate)]
+  return {
+    applies: await list<WorkspaceTemplateApply>(WorkspaceTemplateApply),
+    others: [...infrastructures, ...controlPlanes, ...rest.flat()],
+    clusters,
+  }
+}
+
+/** Where Cluster API is not installed there are none. */
+async function listClusters(connected: Connected): Promise<readonly AnyObject[]> {
+  try {
+    return await listed(connected, await servedKind(connected, clusterKind))
+  } catch (error) {
+    if (isCaptError(error, 'CAPT_CLUSTER_API_MISSING')) return []
+    throw error
+  }
+}
+
+async function hasCluster(name: string, connected: Connected): Promise<boolean> {
+  const kind = await servedKind(connected, clusterKind)
+  return (await connected.objects.get(kind, { namespace: connected.namespace, name })) !== undefined
+}
+
+async function readCluster(name: string, connected: Connected): Promise<Scope> {
+  const found = await readClusterObjects(name, connected)
+  const { applies, infrastructure, controlPlane, deliveries } = found
+  const others = [infrastructure, controlPlane, ...deliveries].flatMap((one) => one ?? [])
+  return { applies, others, clusters: [found] }
 }
 
 async function listed<T extends AnyObject>({ objects, namespace }: Connected, kind: KindRef): Promise<readonly T[]> {

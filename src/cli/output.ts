@@ -1,7 +1,7 @@
 // How commands print: -o json|yaml, tables, colours, questions.
 import picocolors from 'picocolors'
 import { CaptError } from '#lib'
-import type { State } from '#view'
+import type { RenderOptions, State } from '#view'
 import type { Arguments, Io, Option } from './command.ts'
 
 export const OUTPUT_OPTION = {
@@ -37,6 +37,11 @@ export function painter(io: Io): (state: State, text: string) => string {
     unknown: colours.dim,
   }
   return (state, text) => byState[state](text)
+}
+
+/** Lines end at the width of a terminal; text for a pipe or a file is written whole. */
+export function renderOptions(io: Io): RenderOptions {
+  return { width: io.stdout.columns, wraps: io.stdout.isTerminal, now: io.clock.now(), paint: painter(io) }
 }
 
 /** Asks before something is destroyed; without a terminal the answer must come as --yes. */

@@ -4,12 +4,12 @@ import { type AnyObject, conditionOf } from '#api'
 
 export type State = 'ready' | 'working' | 'waiting' | 'stalled' | 'paused' | 'deleting' | 'unknown'
 
-/** Every stop says: what happened, why it stopped, what to do, what is safe. */
+/** Every stop says: what happened, why it does not go on, what to do, and where it matters what is safe. */
 export interface Stop {
   readonly what: string
   readonly why: string
   readonly todo: string
-  readonly safe: string
+  readonly safe?: string
 }
 
 export interface Branch {

@@ -6,11 +6,13 @@ import {
   type CAPTControlPlane,
   type Condition,
   conditionOf,
+  readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
 import { applyBranch } from './apply-branch.ts'
-import { type Branch, type State, stateOf, wordOf } from './branch.ts'
+import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
+import { stopOf } from './stops.ts'
 
 export interface ClusterObjects {
   readonly cluster: AnyObject
@@ -32,6 +34,7 @@ export function clusterTree(objects: ClusterObjects): Branch {
     ...deliveries.map(deliveryBranch),
   ]
   const state = clusterState(cluster, children)
+  const lacking = state === 'deleting' ? [] : lackingParts(objects)
   const available = conditionOf(cluster, 'Available') ?? conditionOf(cluster, 'Ready')
   return {
     name: `Cluster/${cluster.metadata.name}`,
@@ -39,7 +42,25 @@ export function clusterTree(objects: ClusterObjects): Branch {
     word: state === 'ready' ? 'ready' : state === 'deleting' || state === 'paused' ? state : 'not ready',
     fact: state === 'ready' ? clusterFact(infrastructure, controlPlane) : firstTrouble(children, available),
     ...since(available, cluster),
+    ...(lacking.length > 0 ? { stop: lackingStop(cluster, lacking) } : {}),
     children,
+  }
+}
+
+/** Objects of ours that the Cluster refers to and that do not exist. */
+function lackingParts({ cluster, infrastructure, controlPlane }: ClusterObjects): readonly string[] {
+  const { infrastructureRef, controlPlaneRef } = readCluster(cluster)
+  return [
+    ...(infrastructureRef?.kind === 'CAPTCluster' && !infrastructure ? [infrastructureRef] : []),
+    ...(controlPlaneRef?.kind === 'CAPTControlPlane' && !controlPlane ? [controlPlaneRef] : []),
+  ].map(({ kind, name }) => `${kind} ${name}`)
+}
+
+function lackingStop({ metadata }: AnyObject, lacking: readonly string[]): Stop {
+  return {
+    what: `Cluster ${metadata.name} refers to ${lacking.join(' and ')}, which ${lacking.length === 1 ? 'does' : 'do'} not exist`,
+    why: 'a cluster is made from them; it goes on by itself once they are there',
+    todo: 'apply their manifests, or correct spec.infrastructureRef and spec.controlPlaneRef',
   }
 }
 
@@ -85,7 +106,16 @@ function controlPlaneBranch(object: CAPTControlPlane, children: readonly Branch[
 
 function branchOf(object: AnyObject, state: State, fact: string, children: readonly Branch[]): Branch {
   const name = `${object.kind}/${object.metadata.name}`
-  return { name, state, word: wordOf(state), fact, ...since(conditionOf(object, 'Ready'), object), children }
+  const stop = stopOf(object, state)
+  return {
+    name,
+    state,
+    word: wordOf(state),
+    fact,
+    ...since(conditionOf(object, 'Ready'), object),
+    ...(stop ? { stop } : {}),
+    children,
+  }
 }
 
 function messageOr(object: AnyObject, fact: string): string {

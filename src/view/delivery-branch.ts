@@ -1,6 +1,7 @@
 // An AddonDelivery as a branch: its stages in order, each with what was delivered and what was seen.
 import { type AddonDelivery, conditionOf } from '#api'
-import { type Branch, type State, stateOf, wordOf } from './branch.ts'
+import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
+import { adviceFor, isOrdinary, stopOf } from './stops.ts'
 
 type Stage = NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number]
 
@@ -18,6 +19,7 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
   const stages = (delivery.status?.stages ?? []).filter((stage) => stage.state !== 'NotWanted')
   const state = stateOf(delivery)
   const ready = conditionOf(delivery, 'Ready')
+  const stop = stopOf(delivery, state)
   const chain = stages
     .map((stage) => [stage.name, stage.adopted ?? stage.wantedVersion].filter(Boolean).join(' '))
     .join(' → ')
@@ -27,31 +29,45 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
     word: wordOf(state),
     fact: state === 'ready' ? chain : (ready?.message.split('\n')[0] ?? ''),
     ...(ready ? { since: ready.lastTransitionTime } : {}),
-    children: stages.map(stageBranch),
+    ...(stop ? { stop } : {}),
+    children: stages.map((stage) => stageBranch(stage, delivery)),
   }
 }
 
-function stageBranch(stage: Stage): Branch {
+function stageBranch(stage: Stage, delivery: AddonDelivery): Branch {
   const state = STAGE_STATE[stage.state]
   const evidence = stage.healthy?.evidence?.join(', ') ?? ''
-  const stop = stage.lastError
+  const stop = stageStop(stage, delivery)
   return {
     name: stage.name,
     state,
     word: stage.state.toLowerCase(),
     fact: state === 'ready' ? evidence : (stage.message ?? stage.reason ?? ''),
     ...(stage.healthy?.since ? { since: stage.healthy.since } : {}),
-    ...(state === 'stalled' && stop
-      ? {
-          stop: {
-            what: `${stage.name}: ${stop.message}`,
-            why: stage.message ?? 'the stage failed',
-            todo: `${stop.hint ?? 'fix the cause'} (docs/errors.md#${stop.code})`,
-            safe: stage.delivered?.equal ? 'what was delivered is unchanged' : 'nothing of this stage was removed',
-          },
-        }
-      : {}),
+    ...(stop ? { stop } : {}),
     children: [],
+  }
+}
+
+/** A stage that failed, that is tried again after a failure, or that was delivered and does not work. */
+function stageStop(stage: Stage, { metadata, spec }: AddonDelivery): Stop | undefined {
+  if (stage.state === 'Healthy' || stage.state === 'NotWanted') return undefined
+  const error = stage.lastError
+  const isFailed = stage.state === 'Failed'
+  const isUnhealthy = stage.state === 'Checking' && stage.healthy?.status === 'False'
+  const isStuck = stage.state === 'Waiting' && stage.reason !== undefined && !isOrdinary(stage.reason)
+  if (!error && !isFailed && !isUnhealthy)
+    return isStuck ? { what: `${stage.name}: ${stage.message ?? stage.reason}`, ...adviceFor(stage.reason) } : undefined
+  const found = stage.healthy?.evidence?.join(', ') || stage.message || stage.reason || 'it failed'
+  const attempts = stage.attempts ? ` after ${stage.attempts} ${stage.attempts === 1 ? 'retry' : 'retries'}` : ''
+  const look = `capt kubeconfig ${spec.clusterName} > kubeconfig; kubectl --kubeconfig kubeconfig get pods -A`
+  return {
+    what: `${stage.name}: ${error?.message ?? found}`,
+    why: isFailed
+      ? `no further attempt follows${attempts}${stage.message && stage.message !== error?.message ? `: ${stage.message}` : ''}`
+      : (stage.message ?? `what was delivered does not work yet${attempts}`),
+    todo: `${error?.hint ?? `look at its pods: ${look}`}${error ? ` (capt explain ${error.code})` : ''}; capt retry adeliv ${metadata.name} tries again at once`,
+    safe: stage.delivered?.equal ? 'what was delivered is unchanged' : 'nothing of this stage was removed',
   }
 }
 

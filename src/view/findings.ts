@@ -1,6 +1,6 @@
 // What an examination found, as text: one section per object, the fact first, what to do below it, the age on the right.
 import { formatDuration } from '#lib'
-import type { RenderOptions } from './render.ts'
+import { type RenderOptions, wrapWords } from './render.ts'
 
 /** `person`: somebody must look or act. `know`: it is so, and passes by itself or is as it should be. */
 export type Weight = 'person' | 'know'
@@ -48,24 +48,15 @@ function renderFinding(
   const age = since === undefined ? '' : formatDuration(options.now - Date.parse(since))
   const margin = INDENT + ' '.repeat(width)
   const room = Math.max(40, options.width - margin.length - 6)
-  const [first = '', ...more] = wrapWords(what, room)
+  const lineRoom = options.wraps ? room : Number.POSITIVE_INFINITY
+  const [first = '', ...more] = wrapWords(what, lineRoom)
   const painted = options.paint(weight === 'person' ? 'stalled' : 'waiting', word)
   const head = `${INDENT}${painted}${' '.repeat(width - word.length)}${first.padEnd(room)}${age.padStart(6)}`.trimEnd()
   const lines = [head, ...more.map((line) => margin + line)]
   if (todo !== '')
-    lines.push(...wrapWords(`→ ${todo}`, room).map((line, i) => `${margin}${i === 0 ? '' : INDENT}${line}`))
+    lines.push(...wrapWords(`→ ${todo}`, lineRoom).map((line, i) => `${margin}${i === 0 ? '' : INDENT}${line}`))
   if (command !== undefined) lines.push(`${margin}${INDENT}${command}`)
   return `${lines.join('\n')}\n`
-}
-
-function wrapWords(text: string, room: number): readonly string[] {
-  const lines: string[] = ['']
-  for (const word of text.replace(/\s+/g, ' ').trim().split(' ')) {
-    const current = lines.at(-1)!
-    if (current !== '' && current.length + 1 + word.length > room) lines.push(word)
-    else lines[lines.length - 1] = current === '' ? word : `${current} ${word}`
-  }
-  return lines
 }
 
 export function summarizeFindings(findings: readonly Finding[]): string {

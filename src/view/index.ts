@@ -7,4 +7,5 @@ export { DELIVERY_HEAD, deliveryBranch, deliveryRows } from './delivery-branch.t
 export { type Examined, type Finding, renderFindings, summarizeFindings, type Weight } from './findings.ts'
 export { type Moment, momentsOf, runningApply } from './moments.ts'
 export { followsLabels, followsTemplate, type Readiness, readinessOf } from './readiness.ts'
-export { plain, type RenderOptions, renderStops, renderTable, renderTree } from './render.ts'
+export { plain, type RenderOptions, renderStops, renderTable, renderTree, stopsIn } from './render.ts'
+export { isOrdinary, stopOf } from './stops.ts'

@@ -4,6 +4,8 @@ import type { Branch, State } from './branch.ts'
 
 export interface RenderOptions {
   readonly width: number
+  /** Whether lines end at the width: on a terminal. Elsewhere nothing is broken, so that it can be searched. */
+  readonly wraps: boolean
   readonly now: number
   /** Wraps a text in the colour of a state; identity off a terminal. */
   paint(state: State, text: string): string
@@ -13,6 +15,8 @@ export const plain: Pick<RenderOptions, 'paint'> = { paint: (_state, text) => te
 
 interface Line {
   readonly left: string
+  /** The tree beside further lines of the same branch. */
+  readonly below: string
   readonly branch: Branch
 }
 
@@ -20,58 +24,71 @@ export function renderTree(root: Branch, options: RenderOptions): string {
   const lines = flatten(root)
   const left = Math.min(60, Math.max(...lines.map((line) => line.left.length)) + 2)
   const word = Math.max(...lines.map((line) => line.branch.word.length)) + 2
-  return lines.map((line) => renderLine(line, left, word, options)).join('\n') + '\n'
+  return lines.flatMap((line) => renderLine(line, left, word, options)).join('\n') + '\n'
 }
 
 function flatten(root: Branch): Line[] {
-  const lines: Line[] = [{ left: root.name, branch: root }]
+  const guide = (branch: Branch) => (branch.children.length > 0 ? '│' : '')
+  const lines: Line[] = [{ left: root.name, below: guide(root), branch: root }]
   const walk = (branch: Branch, indent: string): void => {
     branch.children.forEach((child, i) => {
       const last = i === branch.children.length - 1
-      lines.push({ left: `${indent}${last ? '└─' : '├─'} ${child.name}`, branch: child })
-      walk(child, `${indent}${last ? '   ' : '│  '}`)
+      const deeper = `${indent}${last ? '   ' : '│  '}`
+      lines.push({ left: `${indent}${last ? '└─' : '├─'} ${child.name}`, below: deeper + guide(child), branch: child })
+      walk(child, deeper)
     })
   }
   walk(root, '')
   return lines
 }
 
-function renderLine(line: Line, left: number, word: number, options: RenderOptions): string {
+/** A fact is never cut: it is wrapped on a terminal and written in one piece elsewhere. */
+function renderLine(line: Line, left: number, word: number, options: RenderOptions): readonly string[] {
   const { branch } = line
   const age = branch.since === undefined ? '' : formatDuration(options.now - Date.parse(branch.since))
   const room = Math.max(20, options.width - left - word - age.length - 2)
-  const fact = branch.fact.length > room ? `${branch.fact.slice(0, room - 1)}…` : branch.fact
+  const [first = '', ...more] = options.wraps ? wrapWords(branch.fact, room) : [oneLine(branch.fact)]
   const start = `${line.left.padEnd(left)}${options.paint(branch.state, branch.word)}${' '.repeat(word - branch.word.length)}`
-  return `${start}${age === '' ? fact : fact.padEnd(room)}  ${age}`.trimEnd()
+  const head = `${start}${age === '' ? first : first.padEnd(room)}  ${age}`.trimEnd()
+  return [head, ...more.map((text) => `${line.below.padEnd(left + word)}${text}`)]
 }
 
-const STOP_HEADS = ['What happened', 'Why it stopped', 'What to do', 'Nothing is lost'] as const
+const STOP_HEADS = ['What happened', 'Why', 'What to do', 'Nothing is lost'] as const
 
-/** The stops of a tree, deepest first, in the four sentences people need. */
-export function renderStops(root: Branch, width: number): string {
-  const stops: Branch[] = []
-  const walk = (branch: Branch): void => {
-    branch.children.forEach(walk)
-    if (branch.stop) stops.push(branch)
-  }
-  walk(root)
-  return stops
+/** The stops of a tree, deepest first. What has a stop below it is not ready because of that one. */
+export function renderStops(root: Branch, options: Pick<RenderOptions, 'width' | 'wraps'>): string {
+  const width = options.wraps ? options.width : Number.POSITIVE_INFINITY
+  return stopsIn(root)
     .map(({ stop }) => {
       const texts = [stop!.what, stop!.why, stop!.todo, stop!.safe]
-      return STOP_HEADS.map((head, i) => wrap(head.padEnd(16), texts[i]!, width)).join('\n')
+      const rows = STOP_HEADS.flatMap((head, i) =>
+        texts[i] === undefined ? [] : [wrap(head.padEnd(17), texts[i], width)],
+      )
+      return `\n${rows.join('\n')}\n`
     })
-    .map((block) => `\n${block}\n`)
     .join('')
 }
 
-function wrap(head: string, text: string, width: number): string {
-  const room = Math.max(30, width - head.length)
+export function stopsIn(branch: Branch): readonly Branch[] {
+  const below = branch.children.flatMap(stopsIn)
+  return below.length > 0 || !branch.stop ? below : [branch]
+}
+
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
+
+/** Words in lines of at most this many characters; a word that is longer has a line of its own. */
+export function wrapWords(text: string, room: number): readonly string[] {
   const lines: string[] = ['']
-  for (const word of text.replaceAll('\n', ' ').split(' ')) {
+  for (const word of oneLine(text).split(' ')) {
     const current = lines.at(-1)!
     if (current !== '' && current.length + 1 + word.length > room) lines.push(word)
     else lines[lines.length - 1] = current === '' ? word : `${current} ${word}`
   }
+  return lines
+}
+
+function wrap(head: string, text: string, width: number): string {
+  const lines = wrapWords(text, Math.max(30, width - head.length))
   return lines.map((line, i) => `${i === 0 ? head : ' '.repeat(head.length)}${line}`).join('\n')
 }
 

@@ -217,6 +217,15 @@ describe('with an embedded home', () => {
     assert.match(err, /^Not ready: .*Cluster\/lost/m)
   })
 
+  it('capt describe shows a missing template whole, with what happened, why and what to do', async () => {
+    const { code, out } = await capt('describe cluster lost')
+    assert.equal(code, 0)
+    assert.match(out, /^What happened +There is no WorkspaceTemplate nowhere$/m)
+    assert.match(out, /^Why +a run needs its template; it starts by itself once the template is there$/m)
+    assert.match(out, /^What to do +apply the manifest of the template, .*$/m)
+    assert.doesNotMatch(out, /…/)
+  })
+
   it('capt apply --wait returns when the whole cluster is ready, add-ons included', async () => {
     write('demo.yaml', SIMULATION)
     const { code, err } = await capt('apply -f demo.yaml --wait 4m')
@@ -246,6 +255,19 @@ describe('with an embedded home', () => {
       if (apply.metadata.name.startsWith('demo')) assert.equal(apply.status?.phase, 'Applied', apply.metadata.name)
     const controlPlane = await read('get captcontrolplane demo')
     assert.match(controlPlane.status?.version ?? '', new RegExp(`^v?${next.replace('.', '\\.')}`))
+  })
+
+  it('capt describe and capt doctor explain a downgrade that is refused', async () => {
+    write('demo.yaml', SIMULATION)
+    const applied = await capt('apply -f demo.yaml --wait 3s')
+    assert.equal(applied.code, 3, applied.err)
+    const { out } = await capt('describe cluster demo')
+    assert.match(out, /^What happened +\S.*1\.\d+/m)
+    assert.match(out, /^Why +trying again would not help: it needs a person \(\w+\)$/m)
+    assert.match(out, /^What to do +\S/m)
+    const doctor = await capt('doctor demo --skip-aws')
+    assert.equal(doctor.code, 1)
+    assert.match(doctor.out, /^CAPTControlPlane\/demo\n {2}stalled/m)
   })
 })
 

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { AddonDelivery, AnyObject, CAPTCluster, CAPTControlPlane, Condition, WorkspaceTemplateApply } from '#api'
+import { anApply } from '#testing'
+import type { Branch } from './branch.ts'
+import { clusterTree } from './cluster-tree.ts'
+import { plain, renderStops, renderTree, stopsIn } from './render.ts'
+
+const AT = '2026-01-01T00:00:00Z'
+const NOW = Date.parse('2026-01-01T00:10:00Z')
+const condition = (type: string, status: Condition['status'], reason: string, message: string): Condition => ({
+  type,
+  status,
+  reason,
+  message,
+  lastTransitionTime: AT,
+  observedGeneration: 1,
+})
+const waits = (reason: string, message: string) => [condition('Ready', 'False', reason, message)]
+const stalls = (reason: string, message: string) => [
+  condition('Ready', 'False', reason, message),
+  condition('Stalled', 'True', reason, message),
+]
+const ready = [condition('Ready', 'True', 'Ready', '')]
+
+const ours = (kind: string, conditions: readonly Condition[], more: object = {}): never =>
+  ({
+    apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+    kind,
+    metadata: { name: 'demo', uid: `uid-${kind}`, generation: 1, ...(more as { metadata?: object }).metadata },
+    spec: { version: 'v1.32.0', region: 'eu-west-1', clusterName: 'demo', pipelineRef: { name: 'p' } },
+    status: { conditions, ...(more as { status?: object }).status },
+  }) as never
+const infrastructure = (conditions: readonly Condition[]): CAPTCluster => ours('CAPTCluster', conditions)
+const controlPlane = (conditions: readonly Condition[]): CAPTControlPlane => ours('CAPTControlPlane', conditions)
+const delivery = (conditions: readonly Condition[], stages: readonly object[] = []): AddonDelivery =>
+  ours('AddonDelivery', conditions, { status: { stages } })
+const apply = (
+  conditions: readonly Condition[],
+  status: object = {},
+  metadata: object = {},
+): WorkspaceTemplateApply => {
+  const made = anApply()
+  return {
+    ...made,
+    metadata: {
+      ...made.metadata,
+      name: 'demo-vpc',
+      ownerReferences: [{ apiVersion: 'x/v1', kind: 'CAPTCluster', name: 'demo', uid: 'uid-CAPTCluster' }],
+      ...metadata,
+    },
+    status: { conditions, ...status } as never,
+  }
+}
+
+const cluster = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: { name: 'demo', namespace: 'default' },
+  spec: {
+    infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'CAPTCluster', name: 'demo' },
+    controlPlaneRef: { apiGroup: 'controlplane.cluster.x-k8s.io', kind: 'CAPTControlPlane', name: 'demo' },
+  },
+} as unknown as AnyObject
+
+interface Case {
+  readonly infrastructure?: CAPTCluster
+  readonly controlPlane?: CAPTControlPlane
+  readonly applies?: readonly WorkspaceTemplateApply[]
+  readonly deliveries?: readonly AddonDelivery[]
+}
+const tree = (found: Case): Branch =>
+  clusterTree({
+    cluster,
+    infrastructure: infrastructure(ready),
+    controlPlane: controlPlane(ready),
+    applies: [],
+    deliveries: [],
+    ...found,
+  })
+
+const ERROR = {
+  kind: 'capacity',
+  code: 'CAPT_TF_CAPACITY',
+  address: 'aws_vpc.this',
+  message: 'Limit reached',
+  hint: 'ask for a higher quota',
+}
+
+/** Each: what the objects say, and what the one block must contain. */
+const BLOCKS: readonly (readonly [string, Case, readonly RegExp[]])[] = [
+  [
+    'a downgrade that is refused',
+    {
+      controlPlane: controlPlane(
+        stalls('VersionDowngrade', 'Kubernetes cannot go back from 1.33 to 1.32. set spec.version to 1.33'),
+      ),
+    },
+    [
+      /^What happened {4}Kubernetes cannot go back from 1\.33 to 1\.32$/m,
+      /^Why {14}trying again would not help: it needs a person \(VersionDowngrade\)$/m,
+      /^What to do {7}set spec\.version to 1\.33$/m,
+    ],
+  ],
+  [
+    'a template that does not exist',
+    {
+      infrastructure: infrastructure(waits('VPCCreating', 'Waiting for demo-vpc')),
+      applies: [apply(waits('TemplateMissing', 'There is no WorkspaceTemplate nowhere'), { phase: 'Waiting' })],
+    },
+    [
+      /^What happened {4}There is no WorkspaceTemplate nowhere$/m,
+      /starts by itself/,
+      /apply the manifest of the template/,
+    ],
+  ],
+  [
+    'an apply that is tried again',
+    {
+      infrastructure: infrastructure(waits('VPCCreating', 'Waiting for demo-vpc')),
+      applies: [
+        apply(waits('RetryScheduled', 'Attempt 2 failed and is tried again'), {
+          phase: 'Retrying',
+          attempts: 2,
+          lastError: ERROR,
+          state: { serial: 3, resources: 1 },
+        }),
+      ],
+    },
+    [
+      /^What happened {4}aws_vpc\.this: Limit reached$/m,
+      /attempt 2 failed; another one follows by itself/,
+      /ask for a higher quota \(capt explain CAPT_TF_CAPACITY\); capt retry demo-vpc starts/,
+      /^Nothing is lost {2}1 resource in state \(serial 3\)$/m,
+    ],
+  ],
+  [
+    'an apply that runs again after a failure',
+    {
+      infrastructure: infrastructure(waits('VPCCreating', 'Waiting for demo-vpc')),
+      applies: [
+        apply(waits('RunInProgress', 'Terraform apply is running'), {
+          phase: 'Running',
+          attempts: 3,
+          lastError: ERROR,
+        }),
+      ],
+    },
+    [/aws_vpc\.this: Limit reached/, /attempt 3 is running now/, /nothing was made yet/],
+  ],
+  [
+    'a destroy that stopped',
+    {
+      infrastructure: infrastructure(stalls('VPCDeletionFailed', 'demo-vpc: Limit reached. see below')),
+      applies: [
+        apply(
+          stalls(
+            'RetriesExhausted',
+            'Attempt 4 to destroy failed: aws_vpc.this: Limit reached. Ways out: remove the cause, then capt retry demo-vpc -n default; or set retainWorkspaceOnDelete',
+          ),
+          { phase: 'Stalled', attempts: 4, lastError: ERROR, run: { verb: 'destroy' } },
+          { deletionTimestamp: AT },
+        ),
+      ],
+    },
+    [
+      /aws_vpc\.this: Limit reached/,
+      /no further attempt follows after attempt 4 \(RetriesExhausted\)/,
+      /Ways out: remove the cause, then capt retry demo-vpc -n default; or set retainWorkspaceOnDelete/,
+    ],
+  ],
+  [
+    'a destroy that fails and is tried again',
+    {
+      applies: [
+        apply(
+          waits('RetryScheduled', 'Attempt 1 to destroy failed'),
+          { phase: 'Deleting', attempts: 1, lastError: ERROR },
+          { deletionTimestamp: AT },
+        ),
+      ],
+    },
+    [/Limit reached/, /another one follows by itself/],
+  ],
+  [
+    'an add-on that failed',
+    {
+      deliveries: [
+        delivery(stalls('Failed', 'flux failed. see its message'), [
+          {
+            name: 'flux',
+            state: 'Failed',
+            message: 'gave up',
+            attempts: 3,
+            lastError: {
+              code: 'CAPT_ADDON_UNHEALTHY',
+              message: 'source-controller: CrashLoopBackOff',
+              hint: 'look at its log',
+            },
+          },
+        ]),
+      ],
+    },
+    [
+      /flux: source-controller: CrashLoopBackOff/,
+      /no further attempt follows after 3 retries: gave up/,
+      /look at its log \(capt explain CAPT_ADDON_UNHEALTHY\); capt retry adeliv demo/,
+    ],
+  ],
+  [
+    'an add-on that was delivered and does not work',
+    {
+      deliveries: [
+        delivery(waits('NotHealthy', 'flux is not healthy'), [
+          {
+            name: 'flux',
+            state: 'Checking',
+            message: 'Deployment source-controller: 0 of 1 available',
+            healthy: { status: 'False', evidence: ['source-controller-0: CrashLoopBackOff'] },
+          },
+        ]),
+      ],
+    },
+    [/flux: source-controller-0: CrashLoopBackOff/, /kubectl --kubeconfig kubeconfig get pods -A/],
+  ],
+  [
+    'a pipeline that does not exist',
+    { deliveries: [delivery(waits('PipelineMissing', 'There is no AddonPipeline x'))] },
+    [/There is no AddonPipeline x/, /capt get addonpipelines -A/],
+  ],
+  [
+    'a delivery that nobody works on',
+    { deliveries: [delivery([])] },
+    [/No controller has reported on it yet/, /check that a manager runs/],
+  ],
+  [
+    'an apply that is suspended',
+    { applies: [apply(waits('Suspended', 'spec.suspend is set: no run is started'), { phase: 'Suspended' })] },
+    [/spec\.suspend is set/, /set spec\.suspend to false/],
+  ],
+  [
+    'an object that is paused',
+    { controlPlane: controlPlane([condition('Paused', 'True', 'Paused', 'Cluster spec.paused is set to true')]) },
+    [/Cluster spec\.paused is set to true/, /set spec\.paused of the Cluster to false/],
+  ],
+  [
+    'a reason that nobody knows',
+    { controlPlane: controlPlane(waits('toString', 'Something new')) },
+    [/Something new/, /goes on by itself/, /capt doctor/],
+  ],
+]
+
+describe('what is not ready', () => {
+  for (const [name, found, texts] of BLOCKS)
+    it(`has one block for ${name}`, () => {
+      const root = tree(found)
+      assert.equal(stopsIn(root).length, 1, JSON.stringify(stopsIn(root)))
+      const text = renderStops(root, { width: 80, wraps: false })
+      for (const expected of texts) assert.match(text, expected)
+    })
+
+  it('has a block for parts that a Cluster refers to and that do not exist', () => {
+    const root = clusterTree({ cluster, applies: [], deliveries: [] })
+    assert.match(
+      renderStops(root, { width: 80, wraps: false }),
+      /Cluster demo refers to CAPTCluster demo and CAPTControlPlane demo, which do not exist/,
+    )
+  })
+
+  it('has no block while everything is under way or ready', () => {
+    const underWay: readonly Case[] = [
+      {},
+      {
+        infrastructure: infrastructure(waits('VPCCreating', 'Waiting for demo-vpc')),
+        controlPlane: controlPlane(waits('WaitingForClusterInfrastructureReady', 'Waiting for the network')),
+        applies: [apply(waits('RunInProgress', 'Terraform apply is running'), { phase: 'Running', attempts: 1 })],
+        deliveries: [
+          delivery(waits('WaitingForControlPlane', 'x'), [
+            { name: 'flux', state: 'Waiting', reason: 'ControlPlaneNotReady' },
+          ]),
+        ],
+      },
+    ]
+    for (const found of underWay) assert.equal(renderStops(tree(found), { width: 80, wraps: false }), '')
+  })
+})
+
+describe('the tree', () => {
+  const long = `Terraform failed: ${'a long story '.repeat(20)}END`
+  const root = tree({ controlPlane: controlPlane(stalls('Broken', `${long}. repair it`)) })
+
+  it('is never cut off a terminal', () => {
+    const text = renderTree(root, { ...plain, width: 100, wraps: false, now: NOW })
+    assert.doesNotMatch(text, /…/)
+    assert.match(text, /CAPTControlPlane\/demo .*END\. repair it {2}10m/)
+  })
+
+  it('is wrapped on a terminal, beside the lines of the tree', () => {
+    const text = renderTree(root, { ...plain, width: 100, wraps: true, now: NOW })
+    assert.doesNotMatch(text, /…/)
+    for (const line of text.split('\n')) assert.ok(line.length <= 100, line)
+    assert.match(text, /END\. repair it/)
+  })
+})
