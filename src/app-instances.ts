@@ -1,7 +1,7 @@
-// The machines and disks that a dead Karpenter leaves in AWS, as the teardown of add-ons asks for them. Which EKS
-// cluster, which region and whose credentials: what the control plane's own apply was told. Nothing of the AWS SDK is
-// loaded before the first question.
-import type { Instances } from '#addons'
+// What a cluster has in AWS beside what Terraform made, as the teardown asks for it: machines of a dead Karpenter, disks,
+// load balancers and what belongs to them. Cluster name, region and credentials are those of the control plane's own
+// apply, else of CAPTControlPlane and CAPTCluster. Nothing of the AWS SDK is loaded before the first request.
+import type { CloudObject, Instances } from '#addons'
 import {
   CAPTCluster,
   CAPTControlPlane,
@@ -13,7 +13,7 @@ import {
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
-import type { AwsIdentity, Ec2, TaggedVolume } from '#aws'
+import type { AwsIdentity, ClusterNetwork, Ec2, NetworkObject, TaggedVolume } from '#aws'
 import { eksApplyName, identityOf, networkOf, regionOf } from '#controllers'
 import type { Cache, Objects } from '#kube'
 import { CaptError } from '#lib'
@@ -25,7 +25,7 @@ export interface InstancesWorld {
   /** Has Clusters and control planes. */
   readonly cache: Cache
   readonly versions: ServedVersions
-  readonly aws: Ec2
+  readonly aws: Ec2 & ClusterNetwork
 }
 
 interface Place {
@@ -61,8 +61,32 @@ export function awsInstances(world: InstancesWorld): Instances {
       const place = await placeOf(world, cluster)
       if (place) await world.aws.terminateMachines(place.identity, place.region, ids)
     },
+    async network(cluster) {
+      const place = await placeOf(world, cluster)
+      if (!place) return undefined
+      const { identity, region, vpcId } = place
+      const owner = { cluster: place.cluster, ...(vpcId === undefined ? {} : { vpcId }) }
+      const found = await world.aws.findNetwork(identity, region, owner)
+      // Cluster names repeat between accounts and over time; a VPC is the cluster's own.
+      return found.map(({ kind, id }) => ({ kind, id, isRemovable: vpcId !== undefined }))
+    },
+    async removeNetwork(cluster, objects) {
+      const place = await placeOf(world, cluster)
+      if (!place) return
+      const { identity, region } = place
+      await eachOf(objects, (object) => world.aws.removeNetwork(identity, region, toNetworkObject(object)))
+    },
   }
 }
+
+/** One that cannot be removed yet does not keep the others; what it waits for may be among them. */
+async function eachOf(objects: readonly CloudObject[], remove: (object: CloudObject) => Promise<void>): Promise<void> {
+  const errors: unknown[] = []
+  for (const object of objects) await remove(object).catch((error: unknown) => errors.push(error))
+  if (errors.length > 0) throw errors[0]
+}
+
+const toNetworkObject = ({ kind, id }: CloudObject): NetworkObject => ({ kind: kind as NetworkObject['kind'], id })
 
 const staysBehind = ({ goesWithMachine, tags }: TaggedVolume): boolean =>
   !goesWithMachine || tags[CSI_VOLUME] !== undefined
@@ -138,6 +162,17 @@ export function eitherInstances(first: Instances, second: Instances): Instances 
       const there = ids.filter((id) => !own.has(id))
       if (here.length > 0) await first.terminate(cluster, here)
       if (there.length > 0) await second.terminate(cluster, there)
+    },
+    async network(cluster) {
+      const here = await first.network?.(cluster)
+      const there = await second.network?.(cluster)
+      return here || there ? [...(here ?? []), ...(there ?? [])] : undefined
+    },
+    async removeNetwork(cluster, objects) {
+      const own = new Set(((await first.network?.(cluster)) ?? []).map(({ id }) => id))
+      const [here, there] = [objects.filter(({ id }) => own.has(id)), objects.filter(({ id }) => !own.has(id))]
+      if (here.length > 0) await first.removeNetwork?.(cluster, here)
+      if (there.length > 0) await second.removeNetwork?.(cluster, there)
     },
   }
 }

@@ -151,7 +151,10 @@ describe('the teardown of a deleted Cluster', () => {
   it('terminates what a dead Karpenter left when that is allowed', async () => {
     const shipped = defaultPipeline(HOME)
     world = await addonsWorld({
-      pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } },
+      pipeline: {
+        ...shipped,
+        spec: { ...shipped.spec, teardown: { terminateInstances: true, deleteLoadBalancers: true, timeout: '15m' } },
+      },
     })
     await killControllers(await upWithNodes())
     await deleteCluster()
@@ -203,7 +206,13 @@ describe('the teardown of a deleted Cluster', () => {
       it(`to terminate machines: they are listed, and the teardown ends, ${what}`, async () => {
         const shipped = defaultPipeline(HOME)
         world = await addonsWorld({
-          pipeline: { ...shipped, spec: { ...shipped.spec, teardown: { terminateInstances: true, timeout: '15m' } } },
+          pipeline: {
+            ...shipped,
+            spec: {
+              ...shipped.spec,
+              teardown: { terminateInstances: true, deleteLoadBalancers: true, timeout: '15m' },
+            },
+          },
           instances: (simulated) => ({ ...simulated, terminate: () => Promise.reject(refusal) }),
         })
         await breakIt(await upWithNodes(1))

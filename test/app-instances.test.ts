@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CAPTCluster, CAPTControlPlane, clusterKind, SecretKind, WorkspaceTemplateApply } from '#api'
-import type { AwsIdentity, Ec2, TaggedVolume } from '#aws'
+import type { AwsIdentity, ClusterNetwork, Ec2, TaggedVolume } from '#aws'
 import { isCaptError } from '#lib'
 import { memoryCluster } from '#testing'
 import { awsInstances, eitherInstances } from '../src/app-instances.ts'
@@ -32,10 +32,12 @@ async function open(
       asked.push({ what, identity, region, of })
       return answer
     }
-  const aws: Ec2 = {
+  const aws: Ec2 & ClusterNetwork = {
     findMachines: note('machines', [{ id: 'i-1', state: 'running', tags: { 'karpenter.sh/nodepool': 'default' } }]),
     findVolumes: note('volumes', volumes),
     terminateMachines: note('terminate', undefined),
+    findNetwork: note('network', [{ kind: 'load balancer', id: 'arn-1', vpcId: 'vpc-1' }]),
+    removeNetwork: note('remove', undefined),
   }
   const cache = createMemoryInformers(storage, 'sync')
   cache.register(clusterKind('v1beta2'))
@@ -144,9 +146,21 @@ describe('the machines of a cluster in AWS', () => {
     assert.deepEqual(await instances.volumes?.(cluster), ['vol-claim', 'vol-free'])
   })
 
+  for (const [what, infra, isRemovable] of [
+    ['may be removed when they are in the VPC of the cluster', { spec: {}, status: { vpcId: 'vpc-1' } }, true],
+    ['are only reported when the VPC of the cluster is not known', { spec: {} }, false],
+  ] as const)
+    it(`leave load balancers behind, which ${what}`, async () => {
+      const { instances, asked } = await open({}, {}, { infra })
+      const found = await instances.network!(cluster)
+      assert.deepEqual(found, [{ kind: 'load balancer', id: 'arn-1', isRemovable }])
+      assert.deepEqual(asked[0]!.of, { cluster: 'shop-demo', ...(isRemovable ? { vpcId: 'vpc-1' } : {}) })
+    })
+
   it('are not asked for when the template brings its own kubeconfig: it is no EKS cluster', async () => {
     const { instances, asked } = await open({}, { kubeconfig: 'apiVersion: v1' })
     assert.deepEqual(await instances.list(cluster), [])
+    assert.equal(await instances.network!(cluster), undefined)
     await instances.terminate(cluster, ['i-1'])
     assert.deepEqual(asked, [])
   })

@@ -30,6 +30,16 @@ export async function actTeardown(
     })
     return
   }
+  if (action.do === 'remove-network') {
+    await observer.ports.instances?.removeNetwork?.(cluster, action.objects)
+    world.events.emit(seen.delivery, {
+      type: 'Warning',
+      reason: 'NetworkObjectsDeleted',
+      message: `Deleted ${action.objects.map(({ kind, id }) => `${kind} ${id}`).join(', ')}`,
+      action: 'Delete',
+    })
+    return
+  }
   const isHome = action.do === 'delete' && action.where === 'home'
   const objects = isHome ? world.objects : (await observer.ports.workloads.open(cluster))?.objects
   if (!objects) return

@@ -23,7 +23,7 @@ export function defaultPipeline(namespace: string): AddonPipeline {
       clusterSelector: { matchExpressions: [{ key: PIPELINE_CHOICE_LABEL, operator: 'DoesNotExist' }] },
       allNamespaces: true,
       variablesFrom: [{ kind: 'ConfigMap', name: '${CLUSTER_NAME}-addons', optional: true }],
-      teardown: { terminateInstances: false, timeout: '15m' },
+      teardown: { terminateInstances: false, deleteLoadBalancers: true, timeout: '15m' },
       stages: [
         {
           name: 'flux',

@@ -9,6 +9,7 @@ import { healthHint } from './hints.ts'
 import { recordProof } from './judge-probe.ts'
 import { recordRedeliveries } from './redelivery.ts'
 import { judgeTeardown } from './teardown.ts'
+import { isIncomplete } from './teardown-end.ts'
 import type { StageJudgement } from './verdict.ts'
 
 export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAction>): StatusReport {
@@ -80,7 +81,7 @@ function isWork(decision: Decision<DeliveryAction>): boolean {
 function reportTeardown(seen: DeliverySeen): StatusReport {
   const { status, isOver, summary } = judgeTeardown(seen.teardown!, seen.nowMs)
   const isWhole = seen.teardown!.cause === 'cluster'
-  const reason = !isOver ? 'TearingDown' : (status.leftovers?.length ?? 0) > 0 ? 'GaveUp' : 'Removed'
+  const reason = !isOver ? 'TearingDown' : isIncomplete(status) ? 'GaveUp' : 'Removed'
   const tornDown: ConditionDraft = { type: 'TornDown', status: isOver ? 'True' : 'False', reason, message: summary }
   const moving: ConditionDraft = { type: 'Progressing', status: isOver ? 'False' : 'True', reason, message: '' }
   const gone = new Set(seen.stages.filter((one) => !one.isWanted).map((one) => one.stage.name))

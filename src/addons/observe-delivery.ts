@@ -120,7 +120,7 @@ export async function observeDelivery(
           kind,
         }))
       : []
-    const { terminateInstances = false, timeout = '15m' } = pipeline?.spec.teardown ?? {}
+    const { terminateInstances = false, deleteLoadBalancers = true, timeout = '15m' } = pipeline?.spec.teardown ?? {}
     const context = {
       world,
       ports,
@@ -131,7 +131,10 @@ export async function observeDelivery(
       going,
       seen: seen.stages,
       cause,
+      withCluster: cluster === undefined || cluster.deleting,
+      wasUp: cluster?.controlPlaneInitialized ?? false,
       terminate: terminateInstances,
+      deleteNetwork: deleteLoadBalancers,
       nodesTimeout: timeout,
       nowMs,
     } as const

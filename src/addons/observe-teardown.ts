@@ -17,14 +17,15 @@ import type { StageSeen, WorkloadSight } from './delivery-seen.ts'
 import { STAGE_LABEL } from './names.ts'
 import type { Workload } from './port.ts'
 import { openProbes } from './probe.ts'
-import { DEAD_CONTROLLER_MS, UNREACHABLE_LIMIT_MS } from './teardown.ts'
+import { DEAD_CONTROLLER_MS } from './teardown.ts'
+import { WORKLOAD_STEP } from './teardown-end.ts'
 import { planRemoval } from './teardown-plan.ts'
-import type { TeardownSeen } from './teardown-seen.ts'
+import type { Survey, TeardownSeen } from './teardown-seen.ts'
 import { lookAtHome, lookAtStep } from './teardown-sight.ts'
 
 export interface TeardownContext {
   readonly world: World
-  readonly ports: DeliveryPorts
+  readonly ports: Pick<DeliveryPorts, 'instances'>
   readonly delivery: Projected<AddonDelivery>
   readonly cluster: Pick<ClusterFacts, 'name' | 'namespace'>
   readonly sets: readonly { readonly object: AnyObject; readonly kind: KindRef }[]
@@ -32,15 +33,20 @@ export interface TeardownContext {
   readonly going: ReadonlySet<string>
   readonly seen: readonly StageSeen[]
   readonly cause: 'cluster' | 'wish'
+  /** The Cluster itself is deleted, not only its add-ons. */
+  readonly withCluster: boolean
+  /** The workload API has answered at some time: people may have made things in it. */
+  readonly wasUp: boolean
   readonly workload: Workload | undefined
   readonly sight: WorkloadSight
   readonly terminate: boolean
+  readonly deleteNetwork: boolean
   readonly nodesTimeout: string
   readonly nowMs: number
 }
 
 export async function observeTeardown(context: TeardownContext): Promise<TeardownSeen> {
-  const { delivery, cause, nowMs, workload, sight } = context
+  const { delivery, cause, nowMs, workload, sight, withCluster } = context
   const before = delivery.status?.teardown
   const now = toTimestamp(nowMs)
   const isOpen = sight.is === 'open' && workload !== undefined
@@ -51,40 +57,39 @@ export async function observeTeardown(context: TeardownContext): Promise<Teardow
     isWorkloadOpen: isOpen,
     isWorkloadAbsent: sight.is === 'absent',
     mayTerminate: context.terminate,
+    mayDeleteNetwork: context.deleteNetwork,
     leftovers: before?.leftovers ?? [],
-    instances: undefined,
-    volumes: [],
-    sweepFault: undefined,
+    survey: undefined,
     isEmpty: false,
   } satisfies Partial<TeardownSeen>
-  if (!wasDelivered(context)) return { ...base, ended: [], current: undefined, isEmpty: true }
+  const isDelivered = wasDelivered(context)
+  const mayHoldMore = withCluster && (context.wasUp || sight.is !== 'absent')
+  if (!isDelivered && !mayHoldMore) return { ...base, ended: [], current: undefined, isEmpty: true }
 
-  const steps = planRemoval(context.stages, context.going, {
+  const steps = planRemoval(context.stages, isDelivered ? context.going : new Set(), {
     cause,
+    withCluster,
     nodesTimeoutMs: parseDuration(context.nodesTimeout),
     probed: new Set(openProbes(delivery)),
   })
   const ended: TeardownStep[] = (before?.steps ?? []).filter((step) => step.state !== 'Running')
-  if (ended.some((step) => step.name === 'workload')) return { ...base, ended, current: undefined }
+  const isSilenced = ended.some((step) => step.name === WORKLOAD_STEP)
   for (const step of steps) {
     if (ended.some((one) => one.name === step.name)) continue
     const startedAt = before?.steps?.find((one) => one.name === step.name)?.startedAt ?? now
+    const current = { step, sight: undefined, startedAt }
+    if (step.type === 'cloud') return { ...base, ended, current, survey: await surveyCloud(context, true) }
     const isHome = step.type === 'sets' || step.type === 'gate'
-    if (!isHome && !isOpen)
-      return {
-        ...base,
-        ended,
-        current: { step, sight: undefined, startedAt },
-        ...(await sweepSilent(context, before?.unreachableSince)),
-      }
+    if (!isHome && isSilenced) continue
+    if (!isHome && !isOpen) return { ...base, ended, current }
     const seen = isHome ? await lookAtHome(context, step) : await lookAtStep(context, step, workload!.objects)
     if (seen.left.length === 0) {
       ended.push({ name: step.name, state: 'Done', message: 'Nothing left', startedAt, endedAt: now })
       continue
     }
     const isDead = seen.isControllerAlive === false && Date.parse(startedAt) + DEAD_CONTROLLER_MS <= nowMs
-    const swept = step.type === 'node-claims' && isDead ? await sweep(context) : {}
-    return { ...base, ended, current: { step, sight: seen, startedAt }, ...swept }
+    const survey = step.type === 'node-claims' && isDead ? await surveyCloud(context, false) : undefined
+    return { ...base, ended, current: { step, sight: seen, startedAt }, survey }
   }
   return { ...base, ended, current: undefined }
 }
@@ -105,10 +110,9 @@ export function finishedTeardown(delivery: Projected<AddonDelivery>, nowMs: numb
     current: undefined,
     isWorkloadOpen: false,
     isWorkloadAbsent: true,
-    instances: undefined,
-    volumes: [],
-    sweepFault: undefined,
+    survey: undefined,
     mayTerminate: false,
+    mayDeleteNetwork: false,
     leftovers,
     isEmpty: false,
     finished: torn.message,
@@ -121,25 +125,33 @@ function wasDelivered({ delivery, sets, going }: TeardownContext): boolean {
   return delivery.status?.stages?.some((one) => going.has(one.name) && one.startedAt !== undefined) ?? false
 }
 
-type Sweep = Pick<TeardownSeen, 'instances' | 'volumes' | 'sweepFault'>
-
-/** Instances are listed only when the API has been silent for long enough. */
-async function sweepSilent(context: TeardownContext, since: string | undefined): Promise<Partial<Sweep>> {
-  const isLong = since !== undefined && Date.parse(since) + UNREACHABLE_LIMIT_MS <= context.nowMs
-  return context.sight.is === 'absent' || isLong ? await sweep(context) : {}
+/** Each kind is listed for itself, so that one refusal does not hide the others. */
+async function surveyCloud({ ports, cluster, world }: TeardownContext, withNetwork: boolean): Promise<Survey> {
+  const { instances: cloud } = ports
+  const faults: Survey['faults'][number][] = []
+  const list = async <T>(what: Survey['faults'][number]['what'], ask: () => Promise<T> | undefined) => {
+    try {
+      return await ask()
+    } catch (error) {
+      const message = redact(messageOf(error))
+      const Cluster = `${cluster.namespace}/${cluster.name}`
+      world.log.warn('Could not list what carries the tags of a cluster', { Cluster, what, error: message })
+      faults.push({ what, message })
+      return undefined
+    }
+  }
+  const instances = (await list('instances', () => cloud?.list(cluster))) ?? []
+  const volumes = (await list('volumes', () => cloud?.volumes?.(cluster))) ?? []
+  const network = withNetwork ? await list('load balancers', () => cloud?.network?.(cluster)) : undefined
+  return {
+    instances: instances.map(({ id }) => id).sort(),
+    volumes: [...volumes].sort(),
+    network,
+    faults: faults.length > 1 ? oncePerMessage(faults) : faults,
+  }
 }
 
-/** What cannot be looked for is told with the leftovers: nobody shall believe that nothing is there. */
-async function sweep({ ports, cluster, world }: TeardownContext): Promise<Sweep> {
-  if (!ports.instances) return { instances: [], volumes: [], sweepFault: undefined }
-  try {
-    const instances = (await ports.instances.list(cluster)).map((instance) => instance.id).sort()
-    const volumes = [...((await ports.instances.volumes?.(cluster)) ?? [])].sort()
-    return { instances, volumes, sweepFault: undefined }
-  } catch (error) {
-    const sweepFault = redact(messageOf(error))
-    const Cluster = `${cluster.namespace}/${cluster.name}`
-    world.log.warn('Could not list instances by tag', { Cluster, error: sweepFault })
-    return { instances: [], volumes: [], sweepFault }
-  }
+/** Missing credentials refuse everything in the same words: once is enough. */
+function oncePerMessage(faults: Survey['faults']): Survey['faults'] {
+  return faults.filter(({ message }, i) => faults.findIndex((other) => other.message === message) === i)
 }

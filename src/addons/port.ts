@@ -24,10 +24,23 @@ export interface TaggedInstance {
   readonly nodePool?: string
 }
 
+/** A load balancer, target group, network interface or security group that a controller of the cluster made. */
+export interface CloudObject {
+  /** In words: `load balancer`, `security group`. */
+  readonly kind: string
+  readonly id: string
+  /** False when it is only certain that it carries the tag, not that it is in the cluster's own network. */
+  readonly isRemovable: boolean
+}
+
 export interface Instances {
   /** Running instances tagged `kubernetes.io/cluster/<name>=owned` and `karpenter.sh/nodepool`. */
   list(cluster: Key): Promise<readonly TaggedInstance[]>
   terminate(cluster: Key, ids: readonly string[]): Promise<void>
   /** Volumes of the cluster that outlive its machines. They hold people's data: listed, never deleted by us. */
   volumes?(cluster: Key): Promise<readonly string[]>
+  /** Sorted in the order of their removal. Undefined when the cluster is in no cloud that can be searched. */
+  network?(cluster: Key): Promise<readonly CloudObject[] | undefined>
+  /** Tries each of them; throws the first error at the end. */
+  removeNetwork?(cluster: Key, objects: readonly CloudObject[]): Promise<void>
 }

@@ -1,5 +1,6 @@
 // The steps by which add-ons leave a cluster, and what was seen of the one under way.
 import type { Key, KindRef, TeardownStep } from '#api'
+import type { CloudObject } from './port.ts'
 
 export type StepType =
   /** ClusterResourceSets in the management cluster, so that nothing is delivered again. */
@@ -8,12 +9,15 @@ export type StepType =
   | 'probe'
   | 'node-pools'
   | 'node-claims'
+  /** Services, Ingresses and Gateways that hold load balancers. First of all, while their controllers run. */
   | 'load-balancers'
   | 'node-classes'
   | 'release'
   | 'definitions'
   /** What a stage delivered, in reverse order. */
   | 'objects'
+  /** What carries the cluster's tags in the cloud, last: whatever the other steps did not remove is found here. */
+  | 'cloud'
   /** Gate label and carriers, last: only then may the stage come back. */
   | 'gate'
 
@@ -43,6 +47,19 @@ export interface StepSight {
   readonly inUse: readonly string[]
   /** Whether the controller that finishes the deletion is running; undefined when none is needed. */
   readonly isControllerAlive: boolean | undefined
+  /** Nodes of the NodeClaims that are left, read when Karpenter is not running: each claim waits for its Node. */
+  readonly nodes?: readonly Thing[]
+}
+
+/** What a cluster has in the cloud, found by its tags. */
+export interface Survey {
+  readonly instances: readonly string[]
+  /** Volumes that outlive the machines. */
+  readonly volumes: readonly string[]
+  /** Undefined when there is no cloud to search, or when nobody asked. */
+  readonly network: readonly CloudObject[] | undefined
+  /** What could not be listed. */
+  readonly faults: readonly { readonly what: 'instances' | 'volumes' | 'load balancers'; readonly message: string }[]
 }
 
 export interface TeardownSeen {
@@ -57,13 +74,10 @@ export interface TeardownSeen {
     | undefined
   readonly isWorkloadOpen: boolean
   readonly isWorkloadAbsent: boolean
-  /** Instances found by tag; only looked up when Karpenter or the workload API is dead. */
-  readonly instances: readonly string[] | undefined
-  /** Volumes that outlive the machines, found with them. */
-  readonly volumes: readonly string[]
-  /** Why instances could not be looked for. */
-  readonly sweepFault: string | undefined
+  /** Read for the last step, and when Karpenter is not running. */
+  readonly survey: Survey | undefined
   readonly mayTerminate: boolean
+  readonly mayDeleteNetwork: boolean
   readonly leftovers: readonly string[]
   /** Nothing was ever delivered. */
   readonly isEmpty: boolean
@@ -80,4 +94,5 @@ export type TeardownAction =
     }
   | { readonly do: 'strip-finalizers'; readonly things: readonly Thing[]; readonly finalizers: readonly string[] }
   | { readonly do: 'terminate'; readonly instances: readonly string[] }
+  | { readonly do: 'remove-network'; readonly objects: readonly CloudObject[] }
   | { readonly do: 'close-gate'; readonly stage: string }

@@ -1,38 +1,29 @@
 // Looks at what one step of a teardown has left to do, at home or in the workload cluster. Reads only; a kind that is
 // not served has nothing left.
-import {
-  AddonDelivery,
-  type AnyObject,
-  CustomResourceDefinitionKind,
-  DeploymentKind,
-  type Key,
-  type KindRef,
-  PodKind,
-  ServiceKind,
-  type UnknownObject,
-} from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { AddonDelivery, type AnyObject, type Key, PodKind, ServiceKind, type UnknownObject } from '#api'
+import type { Objects } from '#kube'
 import { isPlainObject } from '#lib'
 import { carrierKind, readText } from './carriers.ts'
 import { HelmReleaseKind, OCIRepositoryKind, ref } from './health-read.ts'
 import { parseKindRef } from './kind-ref.ts'
 import { type Manifest, parseManifests } from './manifests.ts'
-import { FLUX_NAMESPACE, GATES_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from './names.ts'
+import { GATES_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from './names.ts'
 import type { TeardownContext } from './observe-teardown.ts'
 import { probeKey } from './probe.ts'
+import {
+  HelmRepositoryKind,
+  lookAtClaims,
+  lookAtClasses,
+  lookAtDefinitions,
+  lookAtPools,
+  lookAtRelease,
+} from './teardown-karpenter.ts'
 import type { Step, StepSight, Thing } from './teardown-seen.ts'
+import { isFluxAlive, one, things, toThing } from './teardown-things.ts'
 import { parseGates } from './wish.ts'
 
-const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
-const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
-const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
-const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
-const KARPENTER_DEFINITIONS = [
-  'nodepools.karpenter.sh',
-  'nodeclaims.karpenter.sh',
-  'nodeoverlays.karpenter.sh',
-  'ec2nodeclasses.karpenter.k8s.aws',
-]
+const IngressKind = ref('networking.k8s.io', 'v1', 'Ingress')
+const GatewayKinds = ['v1', 'v1beta1'].map((version) => ref('gateway.networking.k8s.io', version, 'Gateway'))
 
 export async function lookAtHome(
   { sets, stages, delivery, world, cluster }: TeardownContext,
@@ -75,46 +66,34 @@ export async function lookAtStep(context: TeardownContext, step: Step, objects: 
       return sight(pod?.metadata.labels?.[MANAGED_LABEL] === 'true' ? [toThing(PodKind, pod)] : [])
     }
     case 'node-pools':
-      return sight(
-        await things(
-          objects,
-          NodePoolKind,
-          (pool) => isKarpenters(pool) && (!step.pool || pool.metadata.name === step.pool),
-        ),
-      )
-    case 'node-claims': {
-      const left = await things(
-        objects,
-        NodeClaimKind,
-        (claim) => !step.pool || claim.metadata.labels?.['karpenter.sh/nodepool'] === step.pool,
-      )
-      return sight(left, left.length > 0 ? await isAlive(objects, { namespace, name: 'karpenter' }) : undefined)
-    }
-    case 'node-classes': {
-      const left = await things(objects, EC2NodeClassKind, (one) => !step.pool || one.metadata.name === step.pool)
-      return sight(left, left.length > 0 ? await isAlive(objects, { namespace, name: 'karpenter' }) : undefined)
-    }
+      return sight(await lookAtPools(objects, step.pool))
+    case 'node-claims':
+      return await lookAtClaims(objects, step, namespace)
+    case 'node-classes':
+      return await lookAtClasses(objects, step, namespace)
     case 'load-balancers':
-      return sight(await things(objects, ServiceKind, (service) => specOf(service)['type'] === 'LoadBalancer'))
-    case 'release': {
-      const key = { namespace: step.namespace ?? namespace, name: 'karpenter' }
-      const kinds = [HelmReleaseKind, OCIRepositoryKind, HelmRepositoryKind]
-      const left = (await Promise.all(kinds.map((kind) => one(objects, kind, key)))).flat()
-      // The source must outlive the release that was made from it.
-      const first = left.filter((thing) => thing.kind === HelmReleaseKind)
-      return sight(first.length > 0 ? first : left, left.length > 0 ? await isFluxAlive(objects) : undefined)
-    }
+      return sight(await lookAtBalancers(objects))
+    case 'release':
+      return await lookAtRelease(step, { namespace: step.namespace ?? namespace, name: 'karpenter' }, objects)
     case 'definitions':
-      return sight(
-        (
-          await Promise.all(KARPENTER_DEFINITIONS.map((name) => one(objects, CustomResourceDefinitionKind, { name })))
-        ).flat(),
-      )
+      return sight(await lookAtDefinitions(objects, context.cause))
     case 'objects':
       return await lookAtObjects(context, step, objects)
     default:
       return sight([])
   }
+}
+
+async function lookAtBalancers(objects: Objects): Promise<readonly Thing[]> {
+  const services = await things(objects, ServiceKind, (service) => specOf(service)['type'] === 'LoadBalancer')
+  const ingresses = await things(objects, IngressKind, () => true)
+  const gateways = new Map<string, Thing>()
+  for (const kind of GatewayKinds)
+    for (const gateway of await things(objects, kind, () => true)) {
+      const id = `${gateway.key.namespace}/${gateway.key.name}`
+      if (!gateways.has(id)) gateways.set(id, gateway)
+    }
+  return [...services, ...ingresses, ...gateways.values()]
 }
 
 /** What a stage delivered goes in reverse: objects of a CRD before the CRD, everything before its namespace. */
@@ -183,61 +162,4 @@ function keyOf({ metadata }: Manifest): Key {
 
 function specOf(object: UnknownObject): Record<string, unknown> {
   return isPlainObject(object['spec']) ? object['spec'] : {}
-}
-
-/** Pools of the managed Karpenter inside EKS Auto Mode are none of our business. */
-function isKarpenters(pool: UnknownObject): boolean {
-  const { spec } = pool as unknown as { spec?: { template?: { spec?: { nodeClassRef?: { group?: string } } } } }
-  const group = spec?.template?.spec?.nodeClassRef?.group
-  return group === undefined || group === 'karpenter.k8s.aws'
-}
-
-async function isAlive(objects: Objects, key: Key): Promise<boolean> {
-  const deployment = await objects.get<UnknownObject>(DeploymentKind, key)
-  const { status } = (deployment ?? {}) as { status?: { availableReplicas?: number } }
-  return (status?.availableReplicas ?? 0) > 0
-}
-
-/** Wherever it lives: a Flux that was adopted may be elsewhere. */
-async function isFluxAlive(objects: Objects): Promise<boolean> {
-  if (await isAlive(objects, { namespace: FLUX_NAMESPACE, name: 'helm-controller' })) return true
-  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
-    labelSelector: 'app.kubernetes.io/part-of=flux',
-  }))
-    if (
-      one.metadata.name === 'helm-controller' &&
-      (await isAlive(objects, { namespace: one.metadata.namespace!, name: one.metadata.name }))
-    )
-      return true
-  return false
-}
-
-async function things(
-  objects: Objects,
-  kind: KindRef,
-  accepts: (object: UnknownObject) => boolean,
-): Promise<readonly Thing[]> {
-  const found: Thing[] = []
-  try {
-    for await (const object of objects.list<UnknownObject>(kind)) if (accepts(object)) found.push(toThing(kind, object))
-  } catch (error) {
-    if (!isKubeError(error, 'KindNotServed', 'NotFound')) throw error
-  }
-  return found
-}
-
-async function one(objects: Objects, kind: KindRef, key: Key): Promise<readonly Thing[]> {
-  try {
-    const object = await objects.get<UnknownObject>(kind, key)
-    return object ? [toThing(kind, object)] : []
-  } catch (error) {
-    if (!isKubeError(error, 'KindNotServed', 'NotFound')) throw error
-    return []
-  }
-}
-
-function toThing(kind: KindRef, { metadata }: AnyObject): Thing {
-  const key =
-    metadata.namespace === undefined ? { name: metadata.name } : { namespace: metadata.namespace, name: metadata.name }
-  return { kind, key, isDeleting: metadata.deletionTimestamp !== undefined, finalizers: metadata.finalizers ?? [] }
 }

@@ -1,76 +1,59 @@
 // Decides the next step of taking add-ons away. Pure. Every step is bounded: it ends done, skipped, or given up with a
-// record of what was left, and the teardown as a whole always ends.
-import type { TeardownStatus, TeardownStep } from '#api'
+// record of what was left, and the teardown of a deleted Cluster as a whole always ends.
 import { toTimestamp } from '#lib'
-import { act, type Decision, done, stalled, waiting } from '#runtime'
-import type { StepSight, TeardownAction, TeardownSeen, Thing } from './teardown-seen.ts'
+import { act, stalled, waiting } from '#runtime'
+import { decideCloud, decideRemoval, describeSurvey, SWEEP_LIMIT_MS } from './teardown-cloud.ts'
+import {
+  BALANCER_OF,
+  describeEnd,
+  describeThing,
+  describeThings,
+  next,
+  over,
+  running,
+  statusOf,
+  type TeardownJudgement,
+  WORKLOAD_STEP,
+} from './teardown-end.ts'
+import type { StepSight, TeardownAction, TeardownSeen } from './teardown-seen.ts'
 
-/** How long a silent workload API is waited for before the sweep by tag takes the place of the steps. */
+export type { TeardownJudgement } from './teardown-end.ts'
+
+/** How long a silent workload API is waited for before the search by tag takes the place of the steps. */
 export const UNREACHABLE_LIMIT_MS = 180_000
 /** How long deletions may wait for a controller that is not running. */
 export const DEAD_CONTROLLER_MS = 60_000
-/** How long the cloud may refuse to list or terminate instances before that is recorded and the teardown goes on. */
-const SWEEP_LIMIT_MS = 300_000
-/** Nodes that did not go once are not waited for that long again. */
+/** Nodes that did not go once are not waited for that long again; nor is the garbage collector. */
 const STUCK_MS = 60_000
 const KARPENTER_FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
 const FLUX_FINALIZERS = ['finalizers.fluxcd.io']
 
-export interface TeardownJudgement {
-  readonly decision: Decision<TeardownAction>
-  readonly status: TeardownStatus
-  readonly isOver: boolean
-  readonly summary: string
-}
-
 export function judgeTeardown(seen: TeardownSeen, nowMs: number): TeardownJudgement {
-  if (seen.finished !== undefined) return over(seen, seen.ended, seen.finished)
-  if (seen.isEmpty) return over(seen, [], 'Nothing was installed')
-  const current = seen.current
-  if (!current) return over(seen, seen.ended, describeEnd(seen))
-  if (!seen.isWorkloadOpen && current.step.type !== 'sets' && current.step.type !== 'gate')
-    return judgeSilence(seen, nowMs)
-  const { sight } = current
-  if (!sight)
-    return running(seen, waiting('TearingDown', `Looking at ${current.step.name}`), `Looking at ${current.step.name}`)
-  return judgeStep(seen, sight, Date.parse(current.startedAt), nowMs)
+  if (seen.finished !== undefined) return over(seen, seen.finished)
+  if (seen.isEmpty) return over({ ...seen, ended: [] }, 'Nothing was installed')
+  const { current } = seen
+  if (!current) return over(seen, describeEnd(seen))
+  const { step, sight, startedAt } = current
+  if (step.type === 'cloud' && seen.survey) return decideCloud(seen, seen.survey, Date.parse(startedAt), nowMs)
+  const needsWorkload = step.type !== 'sets' && step.type !== 'gate' && step.type !== 'cloud'
+  if (!seen.isWorkloadOpen && needsWorkload) return judgeSilence(seen, nowMs)
+  if (!sight) return running(seen, waiting('TearingDown', `Looking at ${step.name}`), `Looking at ${step.name}`)
+  return judgeStep(seen, sight, Date.parse(startedAt), nowMs)
 }
 
 /** The API does not answer. A missing kubeconfig never comes back; a silent API gets a few minutes. */
 function judgeSilence(seen: TeardownSeen, nowMs: number): TeardownJudgement {
   const since = seen.unreachableSince ?? toTimestamp(nowMs)
   const leftMs = Date.parse(since) + UNREACHABLE_LIMIT_MS - nowMs
+  const silent = { ...seen, unreachableSince: since }
+  const message = 'The workload API does not answer'
+  // The cluster stays: what is in it can be removed as soon as its API answers again.
+  if (seen.cause === 'wish') return running(silent, waiting('WorkloadUnreachable', message, 60), message)
   if (!seen.isWorkloadAbsent && leftMs > 0) {
-    const message = 'The workload API does not answer'
-    return {
-      ...running(seen, waiting('WorkloadUnreachable', message, Math.min(15, Math.ceil(leftMs / 1000))), message),
-      status: statusOf({ ...seen, unreachableSince: since }),
-    }
+    const decision = waiting('WorkloadUnreachable', message, Math.min(15, Math.ceil(leftMs / 1000)))
+    return { ...running(silent, decision, message), status: statusOf(silent) }
   }
-  const instances = seen.instances ?? []
-  const swept = judgeSweep({ ...seen, unreachableSince: since }, SWEEP_LIMIT_MS + leftMs, 'found by tag')
-  if (swept) return swept
-  const note = instances.length > 0 ? `; instances left: ${instances.join(', ')}` : ''
-  const message = `The workload API is gone${note}`
-  return next(seen, { state: 'Skipped', message, leftovers: sweptLeftovers(seen), all: true }, nowMs)
-}
-
-/** Lists again or terminates, as long as there is time left for it; undefined when that is over or not needed. */
-function judgeSweep(seen: TeardownSeen, leftMs: number, which: string): TeardownJudgement | undefined {
-  const { instances = [], sweepFault } = seen
-  if (leftMs <= 0) return undefined
-  if (sweepFault !== undefined) {
-    const message = `Instances cannot be looked for: ${sweepFault}`
-    return running(seen, waiting('InstancesUnknown', message, Math.min(15, Math.ceil(leftMs / 1000))), message)
-  }
-  if (instances.length === 0 || !seen.mayTerminate) return undefined
-  const message = `Terminating ${instances.length} instances ${which}`
-  return running(seen, act<TeardownAction>({ do: 'terminate', instances }), message)
-}
-
-function sweptLeftovers({ instances = [], volumes, sweepFault }: TeardownSeen): readonly string[] {
-  const unknown = sweepFault === undefined ? [] : [`instances that could not be looked for (${sweepFault})`]
-  return [...instances.map((id) => `instance ${id}`), ...volumes.map((id) => `volume ${id}`), ...unknown]
+  return next(silent, { name: WORKLOAD_STEP, state: 'Skipped', message: 'The workload API is gone' }, nowMs)
 }
 
 function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowMs: number): TeardownJudgement {
@@ -95,14 +78,18 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
   if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= timeoutMs / 2)) {
     const where = step.type === 'sets' ? 'home' : 'workload'
     const foreground = step.type === 'node-pools' ? { foreground: true } : {}
-    return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
+    // A controller that makes them again must not keep the teardown from ending.
+    if (step.type !== 'load-balancers' || waitedMs < timeoutMs)
+      return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
   }
   if (seen.cause === 'wish' && waitedMs >= timeoutMs) return stuck(seen, sight, message)
   const isDead = sight.isControllerAlive === false && waitedMs >= DEAD_CONTROLLER_MS
   if (isDead && seen.cause === 'cluster') return judgeDead(seen, sight, message, startedMs, nowMs)
   if (waitedMs >= timeoutMs) {
     const text = `${message} after ${Math.round(timeoutMs / 1000)}s`
-    return next(seen, { state: 'GaveUp', message: text, leftovers: left.map(describeThing) }, nowMs)
+    const of = step.type === 'load-balancers' ? BALANCER_OF : ''
+    const leftovers = left.map((thing) => `${of}${describeThing(thing)}`)
+    return next(seen, { state: 'GaveUp', message: text, leftovers }, nowMs)
   }
   const limit = sight.isControllerAlive === false ? DEAD_CONTROLLER_MS : timeoutMs
   return running(seen, waiting('TearingDown', message, Math.min(3, Math.max(0.1, (limit - waitedMs) / 1000))), message)
@@ -120,7 +107,10 @@ const isAboutNodes = ({ type }: { readonly type: string }) => type.startsWith('n
 const hasStuckNodes = ({ ended }: TeardownSeen) =>
   ended.some((one) => one.state === 'GaveUp' && one.name.includes('/node-'))
 
-/** Nobody will ever finish these deletions: machines are found by tag, then the finalizers are taken off. */
+/**
+ * No controller will finish these deletions: machines are found by tag, then the finalizers are taken off, those of the
+ * Nodes too, because a claim waits for its Node. The garbage collector gets time to follow before anything is given up.
+ */
 function judgeDead(
   seen: TeardownSeen,
   sight: StepSight,
@@ -128,94 +118,30 @@ function judgeDead(
   startedMs: number,
   nowMs: number,
 ): TeardownJudgement {
-  const { step, left } = sight
-  const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
-  const held = left.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
-  const instances = step.type === 'node-claims' ? seen.instances : []
-  if (instances === undefined)
+  const { step, left, nodes = [] } = sight
+  const isOfClaims = step.type === 'node-claims'
+  if (isOfClaims && !seen.survey)
     return running(seen, waiting('TearingDown', `${message}; looking for instances by tag`, 5), message)
-  const leftMs = startedMs + DEAD_CONTROLLER_MS + SWEEP_LIMIT_MS - nowMs
-  const swept = judgeSweep({ ...seen, instances }, leftMs, 'that a dead controller left')
-  if (swept) return swept
-  const leftovers = [...seen.leftovers, ...sweptLeftovers({ ...seen, instances })]
+  const sweptMs = startedMs + DEAD_CONTROLLER_MS + (isOfClaims ? SWEEP_LIMIT_MS : 0)
+  const survey = isOfClaims ? seen.survey : undefined
+  const removed = survey && decideRemoval(seen, survey, sweptMs - nowMs, 'that a dead controller left')
+  if (removed) return removed
+  const leftovers = [...seen.leftovers, ...(survey ? describeSurvey(survey) : [])]
   const noted = { ...seen, leftovers: [...new Set(leftovers)] }
+  const things = [...left, ...nodes]
+  const undeleted = things.filter((thing) => !thing.isDeleting)
+  if (undeleted.length > 0)
+    return running(noted, act<TeardownAction>({ do: 'delete', things: undeleted, where: 'workload' }), message)
+  const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
+  const held = things.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
   if (held.length > 0) {
     const text = `${message}; the controller is not running, finalizers are taken off`
     return running(noted, act<TeardownAction>({ do: 'strip-finalizers', things: held, finalizers }), text)
   }
+  if (nowMs < sweptMs + STUCK_MS) return running(noted, waiting('TearingDown', message, 2), message)
   return next(
     noted,
     { state: 'GaveUp', message: `${message}; the controller is not running`, leftovers: left.map(describeThing) },
     nowMs,
   )
 }
-
-interface Ending {
-  readonly state: TeardownStep['state']
-  readonly message: string
-  readonly leftovers?: readonly string[]
-  /** Every step that is left ends the same way. */
-  readonly all?: boolean
-}
-
-function next(seen: TeardownSeen, ending: Ending, nowMs: number): TeardownJudgement {
-  const current = seen.current!
-  const at = toTimestamp(nowMs)
-  const name = ending.all ? 'workload' : current.step.name
-  const step: TeardownStep = {
-    name,
-    state: ending.state,
-    message: ending.message,
-    startedAt: current.startedAt,
-    endedAt: at,
-  }
-  const ended = [...seen.ended.filter((one) => one.name !== name), step]
-  const leftovers = [...new Set([...seen.leftovers, ...(ending.leftovers ?? [])])]
-  const after = { ...seen, ended, leftovers }
-  if (ending.all) return over(after, ended, describeEnd(after))
-  const status = statusOf({ ...after, current: undefined })
-  return {
-    decision: waiting('TearingDown', `${current.step.name}: ${ending.message}`, 0.1),
-    status,
-    isOver: false,
-    summary: ending.message,
-  }
-}
-
-function running(seen: TeardownSeen, decision: Decision<TeardownAction>, summary: string): TeardownJudgement {
-  return { decision, status: statusOf(seen, summary), isOver: false, summary }
-}
-
-function over(seen: TeardownSeen, ended: readonly TeardownStep[], summary: string): TeardownJudgement {
-  return { decision: done, status: statusOf({ ...seen, ended, current: undefined }), isOver: true, summary }
-}
-
-function statusOf(seen: TeardownSeen, message?: string): TeardownStatus {
-  const { current } = seen
-  const now: TeardownStep[] = current
-    ? [{ name: current.step.name, state: 'Running', startedAt: current.startedAt, ...(message ? { message } : {}) }]
-    : []
-  return {
-    startedAt: seen.startedAt,
-    ...(seen.unreachableSince ? { unreachableSince: seen.unreachableSince } : {}),
-    steps: [...seen.ended.filter((one) => one.name !== current?.step.name), ...now],
-    ...(seen.leftovers.length > 0 ? { leftovers: seen.leftovers } : {}),
-  }
-}
-
-function describeEnd({ ended, leftovers }: TeardownSeen): string {
-  const gaveUp = ended.filter((step) => step.state === 'GaveUp' || step.name === 'workload')
-  if (leftovers.length > 0) return `Given up with a record: ${leftovers.join(', ')}`
-  return gaveUp.length > 0 ? `Given up: ${gaveUp.map((step) => step.name).join(', ')}` : 'Everything was removed'
-}
-
-function describeThings(things: readonly Thing[]): string {
-  const kinds = [...new Set(things.map((thing) => thing.kind.kind))]
-  const isOneKind = kinds.length === 1
-  const names = things.map(({ kind, key }) => (isOneKind ? key.name : `${kind.kind} ${key.name}`)).sort()
-  const shown = names.length > 3 ? [...names.slice(0, 3), '…'] : names
-  return `${things.length} ${isOneKind ? kinds[0] : 'objects'} (${shown.join(', ')})`
-}
-
-const describeThing = (thing: Thing): string =>
-  `${thing.kind.kind} ${thing.key.namespace ? `${thing.key.namespace}/` : ''}${thing.key.name}`

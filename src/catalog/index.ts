@@ -3,6 +3,7 @@ export { fluxLineOfChart } from './flux-chart.ts'
 export * from './flux-releases.ts'
 export { EVENT_RULES, type EventRule, type InterruptionQueue, interruptionQueue, queuePolicy } from './interruption.ts'
 export { adviseNamespace, chartName, chartTag, chartUrl, crdChartName, ociUrl } from './karpenter-chart.ts'
+export { KARPENTER_DEFINITIONS, type KarpenterDefinition } from './karpenter-definitions.ts'
 export { checkRoleName, type KarpenterNames, karpenterNames, ruleName } from './karpenter-names.ts'
 export {
   DEFAULT_RESOURCES,

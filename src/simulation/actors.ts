@@ -5,6 +5,7 @@ import { type Events, type Informers, isKubeError, type Objects } from '#kube'
 import type { Clock, Log } from '#lib'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import type { Stage } from './actor.ts'
+import { ingressActor } from './balancers.ts'
 import { definitionActor } from './definitions.ts'
 import { deploymentActor } from './deployments.ts'
 import { sourceActor } from './flux-sources.ts'
@@ -104,7 +105,8 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
     definitionActor(stage, onServed),
     deploymentActor(stage),
     podActor(stage),
-    serviceActor(),
+    serviceActor(stage),
+    ingressActor(stage),
     jobActor(stage),
   ] as unknown as AnyController[])
   return {

@@ -145,7 +145,7 @@ async function install(objects: Objects, { release, chart, digest }: Seen): Prom
     values: release.spec?.values ?? {},
   })
   const faults = (await objects.get<AnyObject & { data?: Record<string, string> }>(ConfigMapKind, FAULTS))?.data ?? {}
-  for (const definition of karpenterDefinitions()) {
+  for (const definition of karpenterDefinitions(chart!.version)) {
     if (parseFault(faults[definition.metadata.name]).is !== 'missing')
       await ensure(objects, CustomResourceDefinitionKind, definition)
   }

@@ -16,17 +16,25 @@ const KINDS = [
   ['karpenter.sh', 'NodeClaim'],
   ['karpenter.k8s.aws', 'EC2NodeClass'],
 ] as const
+/** In charts since this minor version; no actor plays with them. */
+const LATER_KINDS = [
+  [7, 'karpenter.sh', 'NodeOverlay'],
+  [14, 'autoscaling.x-k8s.io', 'CapacityBuffer'],
+] as const
 
+/** What the actors of Karpenter need. */
 export const KARPENTER_DEFINITIONS: readonly string[] = KINDS.map(([group, kind]) => `${pluralOf(kind)}.${group}`)
 
-export function karpenterDefinitions(): readonly UnknownObject[] {
-  return KINDS.map(([group, kind]) => ({
+export function karpenterDefinitions(version: string): readonly UnknownObject[] {
+  const [, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
+  const later = LATER_KINDS.filter(([since]) => minor >= since).map(([, group, kind]) => [group, kind] as const)
+  return [...KINDS, ...later].map(([group, kind]) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `${pluralOf(kind)}.${group}`, labels: simulated },
     spec: {
       group,
-      scope: 'Cluster',
+      scope: kind === 'CapacityBuffer' ? 'Namespaced' : 'Cluster',
       names: {
         kind,
         listKind: `${kind}List`,

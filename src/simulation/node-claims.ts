@@ -70,6 +70,7 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ClaimSeen, C
       if (action.do === 'terminate') {
         if (node) await objects.delete(NodeKind, keyOf(node))
         await stage.ledger.remove(instanceOf(claim).id)
+        if (node) await removeFinalizer(objects, NodeKind, node, CLAIM_FINALIZER)
         return await removeFinalizer(objects, NodeClaimKind, claim, CLAIM_FINALIZER)
       }
       await registerNode(objects.create.bind(objects), claim)
@@ -106,6 +107,8 @@ async function registerNode(
     kind: 'Node',
     metadata: {
       name: nodeNameOf(claim),
+      // As with Karpenter: the Node goes when its machine is gone, and the claim when its Node is.
+      finalizers: [CLAIM_FINALIZER],
       labels: {
         ...simulated,
         [POOL_LABEL]: nodePool,

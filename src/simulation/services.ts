@@ -3,23 +3,23 @@
 import { type AnyObject, keyOf, PodKind, ServiceKind } from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { jsonEqual } from '#lib'
+import { act, type Controller, type Decision, done, hasFinalizer, isTrue, ownerReference } from '#runtime'
+import type { Stage } from './actor.ts'
 import {
-  act,
-  addFinalizer,
-  type Controller,
-  type Decision,
-  done,
-  hasFinalizer,
-  isTrue,
-  ownerReference,
-  removeFinalizer,
-} from '#runtime'
+  actOnBalancer,
+  BALANCER_CLASS,
+  BALANCER_CONTROLLER,
+  decideBalancer,
+  wakeOnBalancerController,
+} from './balancers.ts'
+import { isRunning } from './flux-sources.ts'
 import { EndpointSliceKind, simulated } from './names.ts'
 import type { Pod } from './placement.ts'
 
 interface Service extends AnyObject {
   readonly spec?: {
     readonly type?: string
+    readonly loadBalancerClass?: string
     readonly selector?: Readonly<Record<string, string>>
     readonly ports?: readonly { readonly name?: string; readonly port: number; readonly protocol?: string }[]
   }
@@ -34,18 +34,21 @@ interface Seen {
   readonly service: Projected<Service>
   readonly slice: Projected<Slice> | undefined
   readonly endpoints: NonNullable<Slice['endpoints']>
+  /** Whether the controller of its balancer runs. */
+  readonly isAlive: boolean
 }
 type Action = { readonly do: 'write' | 'hold' | 'let-go' }
 
 const BALANCER_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
 const sliceName = (service: AnyObject) => `${service.metadata.name}-simulated`
 
-export function serviceActor(): Controller<Service, Seen, Action> {
+export function serviceActor({ ledger }: Stage): Controller<Service, Seen, Action> {
   return {
     name: 'simulated-service',
     kind: ServiceKind,
     summary: false,
     wakes: [
+      wakeOnBalancerController(ServiceKind),
       {
         kind: PodKind,
         toKeys: (pod, cache) =>
@@ -68,6 +71,7 @@ export function serviceActor(): Controller<Service, Seen, Action> {
         .filter((pod) => selects(service, pod))
       return {
         service,
+        isAlive: service.spec?.loadBalancerClass !== BALANCER_CLASS || isRunning(cache, BALANCER_CONTROLLER),
         slice: cache.get<Slice>(EndpointSliceKind, {
           namespace: service.metadata.namespace!,
           name: sliceName(service),
@@ -80,8 +84,8 @@ export function serviceActor(): Controller<Service, Seen, Action> {
     },
     decide,
     act: async ({ objects }, seen, action) => {
-      if (action.do === 'hold') return await addFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
-      if (action.do === 'let-go') return await removeFinalizer(objects, ServiceKind, seen.service, BALANCER_FINALIZER)
+      if (action.do !== 'write')
+        return await actOnBalancer(objects, ledger, ServiceKind, seen.service, BALANCER_FINALIZER, { do: action.do })
       const { metadata, spec } = seen.service
       const ports = (spec?.ports ?? []).map(({ name, port, protocol = 'TCP' }) => ({
         name: name ?? '',
@@ -123,10 +127,14 @@ function selects({ spec }: Service, pod: AnyObject): boolean {
   return selector.length > 0 && selector.every(([key, value]) => pod.metadata.labels?.[key] === value)
 }
 
-function decide({ service, slice, endpoints }: Seen): Decision<Action> {
-  const isHeld = hasFinalizer(service, BALANCER_FINALIZER)
-  if (service.metadata.deletionTimestamp) return isHeld ? act<Action>({ do: 'let-go' }) : done
-  if (service.spec?.type === 'LoadBalancer' && !isHeld) return act<Action>({ do: 'hold' })
+function decide({ service, slice, endpoints, isAlive }: Seen): Decision<Action> {
+  const balancer = decideBalancer({
+    wants: service.spec?.type === 'LoadBalancer',
+    isHeld: hasFinalizer(service, BALANCER_FINALIZER),
+    isAlive,
+    isDeleting: service.metadata.deletionTimestamp !== undefined,
+  })
+  if (balancer) return balancer
   if (!service.spec?.selector) return done
   if (slice ? jsonEqual(slice.endpoints ?? [], endpoints) : endpoints.length === 0) return done
   return act<Action>({ do: 'write' })

@@ -81,6 +81,11 @@ export const AddonPipeline = defineKind({
             default: false,
             about: 'Terminate instances found by tag when Karpenter itself can no longer do it.',
           }),
+          deleteLoadBalancers: s.boolean({
+            default: true,
+            about:
+              'Delete load balancers, target groups, network interfaces and security groups that carry the tags of the cluster and are left in its VPC. With false they are only reported.',
+          }),
           timeout: s.string({ ...duration, default: '15m', about: 'How long nodes made by Karpenter may take to go.' }),
         },
         { default: {}, about: 'What happens before the control plane of a deleted Cluster is destroyed.' },
