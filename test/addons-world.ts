@@ -44,7 +44,12 @@ export interface AddonsWorld {
   readonly home: MemoryCluster
   readonly clock: HandWoundClock
   readonly log: CollectingLog
-  readonly events: { readonly reason: string; readonly message: string }[]
+  readonly events: {
+    readonly about: string
+    readonly type: string
+    readonly reason: string
+    readonly message: string
+  }[]
   /** Workload clusters by `namespace/name`. */
   readonly workloads: Map<string, MemoryCluster>
   /** Errors that the workload API of a cluster answers with. */
@@ -101,8 +106,8 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
   const clock = handWoundClock()
   const home = memoryCluster({ clock })
   const log = collectingLog()
-  const events: { reason: string; message: string }[] = []
-  const recorder: Events = { emit: (_about, event) => void events.push(event) }
+  const events: { about: string; type: string; reason: string; message: string }[] = []
+  const recorder: Events = { emit: ({ kind }, event) => void events.push({ about: kind, ...event }) }
   const workloads = new Map<string, MemoryCluster>()
   const broken = new Map<string, KubeError>()
   const actors = new Map<string, Actors>()

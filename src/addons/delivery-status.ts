@@ -25,11 +25,17 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
   return { fields, conditions, failed: judged.flatMap(failedAttempt) }
 }
 
-/** A stage that has failed since its status was written last: `failedAt` is set once for each attempt. */
-function failedAttempt({ seen, decision, failure, failedAt }: StageJudgement): readonly FailedAttempt[] {
-  if (!failure || failedAt === undefined || failedAt === seen.before?.failedAt) return []
-  const reason = decision.is === 'waiting' || decision.is === 'stalled' ? decision.reason : 'RetryScheduled'
-  return [{ class: 'addon', reason, message: `Stage ${seen.stage.name}: ${failure.message}`, hint: failure.hint }]
+/** Trouble that the status did not show yet. `failedAt` is set once for each failed attempt. */
+function failedAttempt(judged: StageJudgement): readonly FailedAttempt[] {
+  const { seen, decision, failedAt } = judged
+  const trouble = troubleOf(judged)
+  const isNew =
+    failedAt === undefined
+      ? trouble?.message !== seen.before?.lastError?.message && seen.before?.failedAt === undefined
+      : failedAt !== seen.before?.failedAt
+  if (!trouble || !isNew) return []
+  const reason = decision.is === 'waiting' || decision.is === 'stalled' ? decision.reason : 'StageDegraded'
+  return [{ class: 'addon', reason, message: `Stage ${seen.stage.name}: ${trouble.message}`, hint: trouble.hint }]
 }
 
 function progressing(judged: readonly StageJudgement[], decision: Decision<DeliveryAction>): ConditionDraft {

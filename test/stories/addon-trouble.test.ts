@@ -31,6 +31,10 @@ describe('add-ons in trouble', () => {
     await world.until('it is seen', () => degraded()?.status === 'True', 1000)
     assert.equal(isReady(), true, 'what works stays Ready')
     assert.equal(stage('karpenter')?.state, 'Healthy')
+    assert.ok(
+      world.events.some(({ type, message }) => type === 'Warning' && message.includes('OCIArtifactPullFailed')),
+      'people find it among the Warnings',
+    )
     assert.match(degraded()!.message, /OCIArtifactPullFailed.*chart cannot be fetched/)
     assert.equal(stage('flux')?.lastError?.code, 'CAPT_STAGE_DEGRADED')
     const none = { [FAULT_ANNOTATION]: null }
@@ -51,6 +55,12 @@ describe('add-ons in trouble', () => {
     assert.equal(stage('karpenter')?.attempts, undefined, 'nothing was retried yet')
     assert.match(stage('karpenter')!.lastError!.hint!, /kubectl logs --previous/)
     assert.equal(conditionStatus(world.delivery('demo'), 'Degraded'), 'True')
+    const warnings = world.events.filter(({ type, message }) => type === 'Warning' && message.includes('CrashLoop'))
+    assert.deepEqual(
+      warnings.map(({ about }) => about),
+      ['AddonDelivery', 'Cluster'],
+      'a Warning with the cause on the delivery and on its Cluster',
+    )
   })
 
   it('leave no source behind when nobody wants Karpenter any more', async () => {
