@@ -2,14 +2,15 @@
 import { findTerraform } from '#engine'
 import { engineContract } from '../src/engine/contract.ts'
 import { engineWorld } from './engine-world.ts'
+import { reportMissing } from './tools.ts'
 
 for (const binary of ['terraform', 'tofu']) {
   const found = await findTerraform({ binary }).catch(() => undefined)
-  if (found) {
+  if (!found) reportMissing(binary)
+  else
     engineContract(`${found.name} ${found.version}`, async () => {
       const world = await engineWorld()
       const engine = await world.engine({ terraform: { binary } })
       return { objects: world.connection.objects, engine, close: () => world.close() }
     })
-  }
 }

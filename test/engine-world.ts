@@ -21,11 +21,13 @@ import { type Connection, connect, createEvents, loadKubeconfig } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
 import { anApply, aTemplate } from '#testing'
+import { reportMissing } from './tools.ts'
 
 export const hasTerraform = await findTerraform().then(
   () => true,
   () => false,
 )
+if (!hasTerraform) reportMissing('terraform')
 
 export interface Manager {
   readonly engine: Engine

@@ -13,6 +13,7 @@ import { type Manifest, renderKustomization } from '../scripts/kustomize.ts'
 import { checkVersion, releaseFiles } from '../scripts/release-files.ts'
 import { forgottenKinds, grantsOf, PARTS } from '../scripts/roles.ts'
 import { managerFlags } from './manager-flags.ts'
+import { findTool } from './tools.ts'
 
 const root = join(import.meta.dirname, '..')
 const VERSION = '9.9.9'
@@ -439,13 +440,13 @@ describe('the images', () => {
 
 describe('config/', () => {
   const folders = ['crd', 'default', 'infrastructure', 'control-plane', 'overlays/namespaced', 'overlays/local-engine']
-  const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0
+  const hasKubectl = findTool('kubectl') !== undefined
 
   for (const folder of folders) {
     it(`${folder} is the same to kubectl kustomize and to make build-installer`, (t: TestContext) => {
       const ours = renderKustomization(join(root, 'config', folder))
       assert.ok(ours.length > 0)
-      if (!hasKubectl) return t.diagnostic('kubectl is not on PATH: rendered, but not compared')
+      if (!hasKubectl) return t.skip('rendered, but not compared: kubectl is not installed')
       const text = execFileSync('kubectl', ['kustomize', join(root, 'config', folder)], {
         encoding: 'utf8',
         maxBuffer: 16 << 20,

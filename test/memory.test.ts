@@ -4,14 +4,15 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { weigh } from '../bench/memory/measure.ts'
+import { reportMissing } from './tools.ts'
 
 const EMPTY_MIB = 72
 const LOADED_MIB = 110
 
-// The kernel's figure is read from /proc: where there is none, there is nothing to hold anybody to.
-const onLinux = existsSync('/proc/self/status') ? describe : () => undefined
+const isLinux = existsSync('/proc/self/status')
+if (!isLinux) reportMissing('/proc', 'the figures of the kernel are read from /proc, which Linux alone has')
 
-onLinux('a manager', () => {
+describe('a manager', { skip: !isLinux }, () => {
   it(`stays within ${EMPTY_MIB} MiB when there is nothing to watch`, async () => {
     const { peakMiB } = await weigh({ objects: 0 })
     assert.ok(peakMiB <= EMPTY_MIB, `${peakMiB.toFixed(1)} MiB`)

@@ -1,13 +1,24 @@
-// Programs that stories use when they are there. Without them a story is told over HTTP alone; in CI they must be there.
+// Programs that tests use when they are there. A file that lacks one reports a skipped test that names it; in CI that is
+// a failure (test/run.ts).
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { test } from 'node:test'
 
 export function findTool(name: string): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   const found = folders.map((folder) => join(folder, name)).find(isExecutable)
-  if (!found && process.env['CI']) throw new Error(`${name} is not on the PATH, and in CI its stories must run`)
+  if (!found) reportMissing(name)
   return found
+}
+
+const reported = new Set<string>()
+
+/** A skipped test in the calling file, once: the tests that need the tool may not even be defined. */
+export function reportMissing(tool: string, reason = `${tool} is not installed`): void {
+  if (reported.has(tool)) return
+  reported.add(tool)
+  test(`needs ${tool}`, { skip: reason }, () => undefined)
 }
 
 function isExecutable(file: string): boolean {

@@ -1,0 +1,69 @@
+// Runs the suites behind `make test` and closes with a summary: the time each suite took beside its budget, and every
+// test that was skipped, by name. With CI set, a skip is a failure unless it is allowed here.
+//   node test/run.ts [suite …]
+import { globSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, relative } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { ALLOWED_SKIPS, findMisplaced, isAllowed, renderSummary, type Skip, SUITES, suiteOf } from './suites.ts'
+
+const root = join(import.meta.dirname, '..')
+const all = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root }).sort()
+const misplaced = findMisplaced(all)
+if (misplaced.length > 0) {
+  console.error(`error: a test file belongs to exactly one suite (test/suites.ts)\n${misplaced.join('\n')}`)
+  process.exit(1)
+}
+const known = SUITES.filter(({ by }) => by === 'make test').map(({ name }) => name)
+const names = process.argv.length > 2 ? process.argv.slice(2) : known
+const unknown = names.filter((name) => !known.includes(name))
+if (unknown.length > 0) {
+  console.error(`error: there is no suite ${unknown.join(', ')}\n  hint one of: ${known.join(', ')}`)
+  process.exit(2)
+}
+
+/** What the events have and their types lack: the file that was run, where a test may be declared in another one. */
+interface Event {
+  readonly name: string
+  readonly nesting: number
+  readonly file?: string
+  readonly entryFile?: string
+  readonly skip?: string | boolean
+  readonly details: { readonly duration_ms: number }
+}
+
+const files = all.filter((file) => names.includes(suiteOf(file)!.name))
+const seconds = new Map<string, number>(names.map((name) => [name, 0]))
+const skips: Skip[] = []
+const open = new Map<string, readonly string[]>()
+let counts = { passed: 0, failed: 0, cancelled: 0 }
+
+const pathOf = ({ entryFile = '', nesting, name }: Event) => [...(open.get(entryFile) ?? []).slice(0, nesting), name]
+const events = run({
+  files: files.map((file) => join(root, file)),
+  concurrency: Math.max(1, availableParallelism() - 1),
+})
+events.on('test:start', (event: Event) => {
+  if (event.entryFile !== undefined) open.set(event.entryFile, pathOf(event))
+})
+events.on('test:pass', (event: Event) => {
+  const { skip, entryFile } = event
+  if (skip === undefined || skip === false || entryFile === undefined) return
+  const reason = skip === true ? '' : skip
+  skips.push({ file: relative(root, entryFile), name: pathOf(event).join(' > '), reason })
+})
+events.on('test:complete', (event) => {
+  // A file as a whole, with the start of its process.
+  const { name: path, entryFile, details } = event as Event
+  const suite = entryFile === undefined ? suiteOf(relative(root, path)) : undefined
+  if (suite) seconds.set(suite.name, seconds.get(suite.name)! + details.duration_ms / 1000)
+})
+events.on('test:summary', ({ file, counts: found }) => {
+  if (file === undefined) counts = found as typeof counts & typeof found
+})
+for await (const text of events.compose(new spec())) process.stdout.write(text as Buffer)
+
+const refused = process.env['CI'] ? skips.filter((skip) => !isAllowed(skip, ALLOWED_SKIPS)) : []
+process.stdout.write(renderSummary({ seconds, skips, refused, counts }))
+process.exitCode = counts.failed + counts.cancelled + refused.length > 0 || counts.passed === 0 ? 1 : 0

@@ -1,0 +1,85 @@
+// The suites as data, which test file belongs to which, and the closing summary of a run.
+import { matchesGlob } from 'node:path'
+
+export interface Suite {
+  readonly name: string
+  readonly globs: readonly string[]
+  /** On two cores. Together the suites of `make test` stay within 18 minutes. */
+  readonly budgetSeconds: number
+  readonly by: 'make test' | 'make test-real' | 'make chaos'
+}
+
+export const SUITES: readonly Suite[] = [
+  { name: 'unit', globs: ['src/**/*.test.ts'], budgetSeconds: 150, by: 'make test' },
+  {
+    name: 'engine',
+    globs: ['test/engine/**/*.test.ts', 'test/{engine,recovery}*.test.ts'],
+    budgetSeconds: 270,
+    by: 'make test',
+  },
+  { name: 'cli', globs: ['test/cli/**/*.test.ts', 'test/{cli,demo}*.test.ts'], budgetSeconds: 90, by: 'make test' },
+  {
+    name: 'stories',
+    globs: ['test/stories/**/*.test.ts', 'test/!(engine|recovery|cli|demo)*.test.ts'],
+    budgetSeconds: 210,
+    by: 'make test',
+  },
+  { name: 'shipped', globs: ['test/shipped/**/*.test.ts'], budgetSeconds: 360, by: 'make test' },
+  { name: 'real', globs: ['test/real/**/*.test.ts'], budgetSeconds: 3600, by: 'make test-real' },
+  { name: 'chaos', globs: ['test/chaos/**/*.test.ts'], budgetSeconds: 7200, by: 'make chaos' },
+]
+
+export interface Skip {
+  readonly file: string
+  readonly name: string
+  readonly reason: string
+}
+
+/** What may be skipped in CI too, because the machine cannot have it. */
+export const ALLOWED_SKIPS: readonly { readonly name: RegExp; readonly because: string }[] = [
+  { name: /^needs tofu$/, because: 'OpenTofu is an alternative to Terraform; both pass the same contract' },
+  { name: /^needs \/proc$/, because: 'the figures of the kernel are read from /proc, which Linux alone has' },
+]
+
+export const suiteOf = (file: string): Suite | undefined =>
+  SUITES.find(({ globs }) => globs.some((glob) => matchesGlob(file, glob)))
+
+/** Test files that no suite runs, or that two suites run. */
+export function findMisplaced(files: readonly string[]): readonly string[] {
+  return files.flatMap((file) => {
+    const owners = SUITES.filter(({ globs }) => globs.some((glob) => matchesGlob(file, glob))).map(({ name }) => name)
+    return owners.length === 1
+      ? []
+      : [`  ${file}: ${owners.length === 0 ? 'in no suite' : `in ${owners.join(' and ')}`}`]
+  })
+}
+
+export const isAllowed = ({ name }: Pick<Skip, 'name'>, allowed: typeof ALLOWED_SKIPS): boolean =>
+  allowed.some((one) => one.name.test(name))
+
+export interface Summary {
+  readonly seconds: ReadonlyMap<string, number>
+  readonly skips: readonly Skip[]
+  /** Skips that are failures. */
+  readonly refused: readonly Skip[]
+  readonly counts: {
+    readonly passed: number
+    readonly failed: number
+    readonly cancelled: number
+  }
+}
+
+export function renderSummary({ seconds, skips, refused, counts }: Summary): string {
+  const rows = SUITES.filter(({ name }) => seconds.has(name)).map(({ name, budgetSeconds }) => {
+    const actual = Math.round(seconds.get(name)!)
+    const over = actual > budgetSeconds ? '  over budget' : ''
+    return `  ${name.padEnd(8)} ${String(actual).padStart(5)} s of ${String(budgetSeconds).padStart(4)} s${over}`
+  })
+  const named = skips.map((skip) => {
+    const why = skip.reason === '' ? '' : `: ${skip.reason}`
+    return `  ${refused.includes(skip) ? 'failed, skipped in CI' : 'skipped'}  ${skip.file}: ${skip.name}${why}`
+  })
+  const failed = counts.failed + counts.cancelled + refused.length
+  const last = `${counts.passed} passed, ${failed} failed, ${skips.length - refused.length} skipped`
+  return ['', 'suites', ...rows, ...(named.length > 0 ? ['skipped', ...named] : []), last, ''].join('\n')
+}
