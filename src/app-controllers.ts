@@ -10,9 +10,9 @@ import {
   workspaceTemplateController,
 } from '#controllers'
 import type { Engine } from '#engine'
-import type { Events, Objects } from '#kube'
+import type { Cache, Events, Objects } from '#kube'
 import type { Clock, Log, Metrics } from '#lib'
-import type { AnyController } from '#runtime'
+import { type AnyController, warnCluster } from '#runtime'
 import { oldestNodeOf } from './app-nodes.ts'
 import { fetchText } from './app-reach.ts'
 import type { ServedVersions } from './app-served.ts'
@@ -26,6 +26,7 @@ export interface ControllerPorts {
   readonly versions: ServedVersions
   readonly objects: Objects
   readonly events: Events
+  readonly cache: Cache
   /** Undefined where the infrastructure group does not run. */
   readonly engine: Engine | undefined
   readonly workloads: WorkloadDoors
@@ -64,7 +65,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
       clusterKind: cluster,
       aws: ports.aws,
       objects,
-      events,
+      events: warnCluster(events, ports.cache, cluster),
       clock,
       log,
       metrics,

@@ -143,6 +143,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       versions,
       objects,
       events,
+      cache: connection.informers,
       engine,
       homeNamespace,
       metrics,

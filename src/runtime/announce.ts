@@ -1,7 +1,7 @@
-// Events about an object: a Warning for every failed attempt and for every new stop, on the object and on its Cluster, and
-// a Normal event when its summary changes. Repeats have the same words, so the recorder counts them in one series.
-import { type AnyObject, CLUSTER_GROUP, CLUSTER_NAME_LABEL, type Condition, clusterOwnerOf, type KindRef } from '#api'
-import type { Cache, Events } from '#kube'
+// Events about an object: a Warning for every failed attempt and for every new stop, and a Normal event when its summary
+// changes. Repeats have the same words, so the recorder counts them in one series.
+import type { AnyObject, Condition } from '#api'
+import type { Events } from '#kube'
 import { conditionOf } from './conditions.ts'
 import type { FailedAttempt } from './controller.ts'
 import type { Decision } from './decision.ts'
@@ -20,13 +20,10 @@ export interface Announcement {
 /** A note longer than this is cut by the API: the cause is shortened before the remedy is. */
 const MAX_TEXT = 900
 
-export function announce(events: Events, cluster: AnyObject | undefined, announcement: Announcement): void {
+export function announce(events: Events, announcement: Announcement): void {
   const { before, type, now, decision, failed } = announcement
   const { kind, metadata } = before
-  const warn = (reason: string, message: string) => {
-    events.emit(before, { type: 'Warning', reason, message })
-    if (cluster) events.emit(cluster, { type: 'Warning', reason, message: `${kind} ${metadata.name}: ${message}` })
-  }
+  const warn = (reason: string, message: string) => events.emit(before, { type: 'Warning', reason, message })
   for (const { reason, message, hint } of failed) warn(reason, eventText(message, hint))
   const summary = now.find((condition) => condition.type === type)
   if (!summary || failed.length > 0) return
@@ -45,21 +42,6 @@ export function announce(events: Events, cluster: AnyObject | undefined, announc
   const text = message === '' ? `${kind} ${metadata.name} is ready` : message
   events.emit(before, { type: 'Normal', reason, message: text })
 }
-
-/** The Cluster that an object belongs to, by owner reference or by label; undefined for objects of no Cluster. */
-export function clusterOf(cache: Cache, clusterKind: KindRef | undefined, object: AnyObject): AnyObject | undefined {
-  const { namespace, labels } = object.metadata
-  const owner = clusterOwnerOf(object)
-  if (owner) {
-    const { apiVersion, kind, name, uid } = owner
-    return { apiVersion, kind, metadata: { name, uid, ...(namespace === undefined ? {} : { namespace }) } }
-  }
-  const name = labels?.[CLUSTER_NAME_LABEL]
-  if (name === undefined || clusterKind === undefined || object.kind === clusterKind.kind) return undefined
-  return cache.get(clusterKind, namespace === undefined ? { name } : { namespace, name })
-}
-
-export const isClusterKind = ({ group, kind }: KindRef): boolean => group === CLUSTER_GROUP && kind === 'Cluster'
 
 function saysMore(now: Condition | undefined, before: Condition | undefined): boolean {
   if (!now) return false

@@ -1,4 +1,5 @@
 // The loop: queue, reconcile, backoff, leader election.
+export { warnCluster } from './cluster-events.ts'
 export * from './conditions.ts'
 export * from './controller.ts'
 export * from './decision.ts'

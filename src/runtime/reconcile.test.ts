@@ -4,6 +4,7 @@ import { type AnyObject, type Condition, type Key, type KindRef, keyText } from 
 import { type Cache, type Events, KubeError, type Objects, type Patch, type WriteOptions } from '#kube'
 import { isPlainObject } from '#lib'
 import { collectingLog, handWoundClock } from '#testing'
+import { warnCluster } from './cluster-events.ts'
 import type { AnyController, Controller, StatusReport, World } from './controller.ts'
 import { act, type Decision, done, doneFor, stalled, waiting, waitingAMoment } from './decision.ts'
 import { createTurn } from './reconcile.ts'
@@ -298,7 +299,8 @@ describe('one turn', () => {
             `${type} ${reason} on ${about.kind} ${about.metadata.name} (${about.metadata.uid}): ${message}`,
           ),
       }
-      const turn = createTurn(aController(script), { ...shelf.world, cache, events }, { clusterKind: ClusterKind })
+      const world = { ...shelf.world, cache, events: warnCluster(events, cache, ClusterKind) }
+      const turn = createTurn(aController(script), world)
       return { shelf, turn, warnings }
     }
 

@@ -1,10 +1,10 @@
 // One turn of any controller: observe, decide, act, report. The status is written once, at the end, whatever happened,
 // and not at all when nothing changed. The answer says when the object wants its next turn.
 import { randomUUID } from 'node:crypto'
-import { type AnyObject, type Key, type KindRef, keyOf, keyText } from '#api'
+import { type AnyObject, type Key, keyOf, keyText } from '#api'
 import { isKubeError, type Projected } from '#kube'
 import { CaptError, type Log, messageOf, redact } from '#lib'
-import { announce, clusterOf } from './announce.ts'
+import { announce } from './announce.ts'
 import { conditionOf } from './conditions.ts'
 import type { AnyController, FailedAttempt, StatusReport, World } from './controller.ts'
 import type { Decision } from './decision.ts'
@@ -27,8 +27,6 @@ export type Turn = (key: Key, failures: number) => Promise<TurnEnd>
 export interface TurnOptions {
   /** Objects that answer false are left alone, as if they did not exist (the watch filter). */
   readonly accepts?: (object: AnyObject) => boolean
-  /** Cluster in the version that informers hold; failures are reported on the Cluster too. */
-  readonly clusterKind?: KindRef | undefined
 }
 
 /** Faults that pass by themselves are shown only when they have come back this often: about five seconds of backoff. */
@@ -37,7 +35,7 @@ const PATIENCE = 10
 const REST: TurnEnd = { again: 'never', result: 'success' }
 
 export function createTurn(controller: AnyController, world: World, options: TurnOptions = {}): Turn {
-  const { accepts = () => true, clusterKind } = options
+  const { accepts = () => true } = options
   const guard = new HotLoopGuard()
 
   return async function turn(key, failures) {
@@ -56,7 +54,7 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const early = isLeft ? toEnd(taken, log, guard, id) : undefined
     if (early?.again === 'now') return early
     const hidden = isPassing(taken.fault) && failures < PATIENCE
-    const written = await report(controller, world, object, taken, hidden, clusterKind)
+    const written = await report(controller, world, object, taken, hidden)
 
     const fault = taken.fault ?? written.fault
     if (written.gone) {
@@ -106,7 +104,6 @@ async function report(
   observed: Projected<AnyObject>,
   taken: Taken,
   hidden: boolean,
-  clusterKind: KindRef | undefined,
 ): Promise<{ readonly gone?: boolean; readonly fault?: unknown; readonly failed?: readonly FailedAttempt[] }> {
   const { kind } = controller
   const key = keyOf(observed)
@@ -130,9 +127,8 @@ async function report(
   const thrown = taken.fault === undefined || hidden ? [] : [toFailedAttempt(taken.fault)]
   const failed = [...thrown, ...(taken.status.failed ?? [])]
   if (!change && failed.length === 0) return {}
-  const cluster = clusterOf(world.cache, clusterKind, latest)
   const now = change?.conditions ?? []
-  announce(world.events, cluster, { before: latest, type, now, decision: taken.decision, failed })
+  announce(world.events, { before: latest, type, now, decision: taken.decision, failed })
   return { failed }
 }
 

@@ -3,7 +3,7 @@
 import { type AnyObject, type Key, type KindRef, keyOf } from '#api'
 import type { Change, Events, Informers, Objects } from '#kube'
 import { CaptError, type Clock, type Log, type Metrics, messageOf, noMetrics } from '#lib'
-import { isClusterKind } from './announce.ts'
+import { isClusterKind, warnCluster } from './cluster-events.ts'
 import type { AnyController, Wake, World } from './controller.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { turnMetrics } from './queue-metrics.ts'
@@ -44,7 +44,9 @@ const GRACE_MS = 20_000
 
 export function runControllers(options: RunOptions): Running {
   const { controllers, informers, clock, log, graceMs = GRACE_MS, metrics = noMetrics } = options
-  const world: World = { objects: options.objects, cache: informers, events: options.events, clock, log }
+  const clusterKind = controllers.flatMap(watchedKinds).find(isClusterKind)
+  const events = clusterKind ? warnCluster(options.events, informers, clusterKind) : options.events
+  const world: World = { objects: options.objects, cache: informers, events, clock, log }
   const abort = new AbortController()
   const queues = new Map<string, Queue>()
 
@@ -56,13 +58,12 @@ export function runControllers(options: RunOptions): Running {
     listen(controller, queue, options)
   }
 
-  const clusterKind = controllers.flatMap(watchedKinds).find(isClusterKind)
   const start = (): void => {
     for (const controller of controllers) {
       const queue = queues.get(controller.name)!
       const max = concurrencyOf(options.concurrency, controller.name)
       const numbers = turnMetrics(metrics, controller.name, { max, active: () => queue.active })
-      const turn = createTurn(controller, world, { accepts: options.accepts, clusterKind })
+      const turn = createTurn(controller, world, { accepts: options.accepts })
       queue.start(max, async (key) => {
         const began = clock.monotonic()
         const { again, result, failed = [] } = await turn(key, queue.failures(key))

@@ -110,13 +110,11 @@ async function reachServer(world: World, ports: ActPorts, seen: Observed): Promi
   if (!ports.reach) return ports.memory.noteReached(key, source)
   const text = ports.memory.takeOver(key) ?? (await readKubeconfig(world, object, clusterName))
   const fault = await ports.reach(text).catch((error: unknown) => redact(messageOf(error)))
-  ports.memory.noteReached(
-    key,
-    source,
-    fault === undefined
-      ? undefined
-      : { message: `The API server does not answer: ${fault}`, hint: 'check endpointAccess and the network between' },
-  )
+  if (fault === undefined) return ports.memory.noteReached(key, source)
+  const message = `The API server does not answer: ${fault}`
+  const hint = 'check endpointAccess and the network between'
+  world.events.emit(object, { type: 'Warning', reason: 'APIServerUnreachable', message: `${message}. ${hint}` })
+  ports.memory.noteReached(key, source, { message, hint })
 }
 
 async function readKubeconfig({ objects }: World, object: AnyObject, clusterName: string): Promise<string> {
