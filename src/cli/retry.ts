@@ -70,9 +70,11 @@ async function retryApply(args: Arguments, io: Io, connected: Connected, name: s
     await declareGone(objects, io.clock, owner)
   }
   const cleared = args.values['clear-suspects'] === true ? await clearSuspects(objects, owner) : 0
+  const open = (await readRecord(objects, owner))?.record.run
   await objects.patch(WorkspaceTemplateApply, { namespace, name }, { type: 'merge', body: request(io) })
   if (cleared > 0) io.stdout.write(`Forgot ${cleared} suspects\n`)
   io.stdout.write(`Asked for another run of ${namespace}/${name}; capt logs ${name} --follow shows it\n`)
+  if (isOpen(open)) io.stderr.write(`A run is in progress: the new one follows it; capt cancel ${name} ends both\n`)
   if (apply.spec.suspend) io.stderr.write('It is suspended: nothing starts before spec.suspend is false\n')
   return EXIT.fine
 }

@@ -4,7 +4,7 @@ import type { Key } from '#api'
 import { backoffSeconds as backoffOf, FAULT_POLICIES, type FaultPolicy } from './fault-policy.ts'
 import { type FaultKind, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
-import type { RunRecord, Verb } from './record/record.ts'
+import { isAsApplied as isAsAppliedBy, type RunRecord, type Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
 import { refusalsOf } from './runner/credential-keys.ts'
 import {
@@ -78,3 +78,4 @@ export const credentialRefusals = refusalsOf
 export const backoffSeconds = backoffOf
 export const faultPolicy = (kind: FaultKind): FaultPolicy => FAULT_POLICIES[kind]
 export const needsPerson = isForPeople
+export const isAsApplied = isAsAppliedBy

@@ -1,5 +1,12 @@
 // Carries out one action and returns at once: runs go on by themselves and wake the apply when they have news.
-import { APPLY_FINALIZER, blocksMove, CLUSTER_NAME_LABEL, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import {
+  APPLY_FINALIZER,
+  blocksMove,
+  CLUSTER_NAME_LABEL,
+  RETRY_ANNOTATION,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
 import type { Engine } from '#engine'
 import type { Cache } from '#kube'
 import { parseDuration } from '#lib'
@@ -22,6 +29,8 @@ export async function actOnApply(engine: Engine, world: World, seen: Observed, a
     case 'abandon-run':
       return engine.abandon(owner)
     case 'cancel-run':
+      // First, and on the version that was observed: a retry that is requested later still counts.
+      if (action.dropsRetry) await dropRetry(objects, apply)
       return engine.cancel(owner, action.runId)
     case 'start-run':
       return startRun(engine, world, seen, action)
@@ -33,6 +42,12 @@ export async function actOnApply(engine: Engine, world: World, seen: Observed, a
       world.events.emit(apply, { type: 'Normal', reason: action.keepState ? 'Retained' : 'Destroyed', message })
     }
   }
+}
+
+async function dropRetry(objects: World['objects'], { metadata }: Observed['apply']): Promise<void> {
+  const { namespace = '', name, resourceVersion } = metadata
+  const body = { metadata: { resourceVersion, annotations: { [RETRY_ANNOTATION]: null } } }
+  await objects.patch(WorkspaceTemplateApply, { namespace, name }, { type: 'merge', body })
 }
 
 async function startRun(

@@ -11,7 +11,8 @@ export type Action =
       readonly hash: string
       readonly workspace?: Workspace
     }
-  | { readonly do: 'cancel-run'; readonly runId: string }
+  /** `dropsRetry`: a retry that was requested while the run was on is cancelled with it. */
+  | { readonly do: 'cancel-run'; readonly runId: string; readonly dropsRetry: boolean }
   | { readonly do: 'forget'; readonly keepState: boolean }
 
 const UNREACHABLE_SECONDS = 60

@@ -44,7 +44,7 @@ const gone = (keepState: boolean): Decision<Action> =>
 function decideRunningDelete({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
   if (run?.verb === 'apply' && !apply.spec.retainWorkspaceOnDelete && !view.cancelling) {
-    return act({ do: 'cancel-run', runId: run.id })
+    return act({ do: 'cancel-run', runId: run.id, dropsRetry: false })
   }
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'destroy'} is ending`)
 }

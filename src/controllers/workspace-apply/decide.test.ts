@@ -5,6 +5,7 @@ import { type FaultKind, type Run, type RunRecord, renderWorkspace } from '#engi
 import { anApply, aTemplate } from '#testing'
 import { decide } from './decide.ts'
 import { type Observed, ownerOf } from './observe.ts'
+import { statusOf } from './status.ts'
 
 const template = aTemplate('output "x" { value = "${who}" }')
 const HELD = { finalizers: [APPLY_FINALIZER] }
@@ -169,6 +170,47 @@ describe('workspace apply', () => {
       actions: [{ do: 'cancel-run', runId: 'run-1' }],
     })
     expect(seen({ apply: about, view: { record, activity: 'running', cancelling: true } }), { is: 'waiting' })
+  })
+
+  it('cancels with the run a retry that was requested while it was on, and announces that retry before', () => {
+    const about = apply({}, { annotations: { 'capt.appthrust.com/cancel': 'run-1' } })
+    const view = (over: Partial<Run>) =>
+      ({ record: aRecord(aRun({ phase: 'Apply', ...over })), activity: 'running', cancelling: false }) as const
+    const dropsRetry = (over: Partial<Run>) => {
+      const decision = decide(seen({ apply: about, retryToken: 'second', view: view(over) }))
+      return decision.is === 'act' && decision.actions[0]?.do === 'cancel-run' && decision.actions[0].dropsRetry
+    }
+    assert.equal(dropsRetry({}), true)
+    assert.equal(dropsRetry({ retryToken: 'first' }), true)
+    assert.equal(dropsRetry({ retryToken: 'second' }), false, 'the run itself answers that one')
+    expect(seen({ retryToken: 'second', view: view({}) }), {
+      is: 'waiting',
+      reason: 'RunInProgress',
+      message: 'Terraform apply is running; another run was requested and follows it (capt cancel ends both)',
+    })
+  })
+
+  it('stays ready when a run is cancelled before it changed anything', () => {
+    const past = { verb: 'apply', attempt: 1, startedAt: '', finishedAt: '' } as const
+    const run = failed('cancelled', { phase: 'Cancelled', untouched: true, retryToken: 'now' })
+    const record = aRecord(run, {
+      applied: { hash, at: '', runId: 'run-0', outputs: {}, omitted: [] },
+      history: [
+        { ...past, id: 'run-1', phase: 'Cancelled', untouched: true },
+        { ...past, id: 'run-0', phase: 'Succeeded' },
+      ],
+    })
+    const observed = seen({ view: { record, activity: 'idle', cancelling: false }, retryToken: 'now' })
+    expect(observed, { is: 'done' })
+    const { fields, conditions } = statusOf(observed, decide(observed))
+    assert.deepEqual([fields?.['phase'], fields?.['lastError']], ['Applied', undefined])
+    assert.partialDeepStrictEqual(
+      conditions?.find(({ type }) => type === 'Synced'),
+      {
+        status: 'True',
+        message: 'The last run was cancelled before it changed anything: everything is as it was applied',
+      },
+    )
   })
 
   it('takes up a lost run, but not for ever', () => {

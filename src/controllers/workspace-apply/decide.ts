@@ -1,12 +1,12 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
 import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
-import type { Workspace } from '#engine'
+import { isAsApplied, type Workspace } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
 import { type Action, unreachable } from './actions.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
-import { isApplied, type Observed } from './observe.ts'
+import type { Observed } from './observe.ts'
 import { isTold } from './status.ts'
 
 const SECRET_SECONDS = 15
@@ -25,15 +25,17 @@ export function decide(seen: Observed): Decision<Action> {
   return settle(seen, lookAgain(seen, decideInputs(seen)))
 }
 
-function decideRunning({ apply, view }: Observed): Decision<Action> {
+function decideRunning({ apply, view, retryToken }: Observed): Decision<Action> {
   const run = view.record?.run
   const cancelled = apply.metadata.annotations?.[CANCEL_ANNOTATION]
+  const isAskedAgain = retryToken !== undefined && retryToken !== run?.retryToken
   if (run && cancelled === run.id && run.phase !== 'Save' && !view.cancelling) {
-    return act({ do: 'cancel-run', runId: run.id })
+    return act({ do: 'cancel-run', runId: run.id, dropsRetry: isAskedAgain })
   }
   if (run?.phase === 'Queued') return waiting('RunQueued', 'Waiting for other runs to end')
   const attempt = run && run.attempt > 1 ? `, attempt ${run.attempt}` : ''
-  return waiting('RunInProgress', `Terraform ${run?.verb ?? 'apply'} is running${attempt}`)
+  const next = isAskedAgain ? '; another run was requested and follows it (capt cancel ends both)' : ''
+  return waiting('RunInProgress', `Terraform ${run?.verb ?? 'apply'} is running${attempt}${next}`)
 }
 
 /** Everything that must be there before Terraform is given anything. */
@@ -84,7 +86,7 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
   const { view, turn, apply } = seen
   const run = view.record?.run
   const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
-  if (isApplied(view.record, workspace.hash) && !isAsked) return done
+  if (isAsApplied(view.record, workspace.hash) && !isAsked) return done
   if (apply.spec.suspend) return waiting('Suspended', 'spec.suspend is set: no run is started')
   const start = act<Action>({ do: 'start-run', verb: 'apply', hash: workspace.hash, workspace })
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked

@@ -16,6 +16,7 @@ import {
   credentialsFingerprint,
   type Engine,
   type FaultKind,
+  isAsApplied,
   type Owner,
   type Rendering,
   type RunRecord,
@@ -95,7 +96,7 @@ export async function observeApply(
       ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, apply)
       : { rendering: undefined, forbidden: undefined }
   const credentialsChanged = isQuiet && (await areCredentialsChanged(objects, view.record, apply))
-  const isDone = rendering?.ok === true && isApplied(view.record, rendering.workspace.hash)
+  const isDone = rendering?.ok === true && isAsApplied(view.record, rendering.workspace.hash)
   return {
     apply,
     owner: ownerOf(apply),
@@ -128,12 +129,6 @@ export function ownerOf(apply: WorkspaceTemplateApply): Owner {
   const cluster = labels?.[CLUSTER_NAME_LABEL]
   const { apiVersion, kind } = apply
   return { namespace, name, uid, apiVersion, kind, ...(cluster === undefined ? {} : { cluster }) }
-}
-
-/** The last run was an apply of exactly these inputs, and it succeeded. */
-export function isApplied(record: RunRecord | undefined, hash: string): boolean {
-  const run = record?.run
-  return run?.verb === 'apply' && run.phase === 'Succeeded' && run.hash === hash
 }
 
 function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, apply: WorkspaceTemplateApply) {

@@ -1,11 +1,11 @@
 // What an apply says about itself, from its record: the record outlives every process and every move, the status does not.
 import type { WorkspaceTemplateApply } from '#api'
-import { faultPolicy, workspaceNameOf } from '#engine'
+import { faultPolicy, isAsApplied, workspaceNameOf } from '#engine'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { deletingCondition, pausedCondition } from '../cluster/life-conditions.ts'
 import type { Action } from './actions.ts'
 import { textOf } from './decide-fault.ts'
-import { isApplied, type Observed } from './observe.ts'
+import type { Observed } from './observe.ts'
 
 type Phase = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['phase']>
 
@@ -14,7 +14,7 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
   const { record } = view
   const run = record?.run
   const hash = rendering?.ok ? rendering.workspace.hash : undefined
-  const isUpToDate = hash !== undefined && isApplied(record, hash)
+  const isUpToDate = hash !== undefined && isAsApplied(record, hash)
   return {
     fields: {
       workspaceName: workspaceNameOf(apply.metadata.name),
@@ -36,7 +36,7 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
       },
       plan: run?.plan,
       outputs: record?.applied?.outputs,
-      ...(run?.fault || run?.phase === 'Succeeded' ? { lastError: run.fault } : {}),
+      ...(run?.fault || run?.phase === 'Succeeded' ? { lastError: isUpToDate ? undefined : run.fault } : {}),
       attempts: run?.attempt,
       suspects: record && record.suspects.length > 0 ? record.suspects : undefined,
       state: record?.state,
@@ -82,12 +82,16 @@ function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>):
   return decision.reason === 'Suspended' ? 'Suspended' : 'Waiting'
 }
 
+const UNTOUCHED = 'The last run was cancelled before it changed anything: everything is as it was applied'
+
 /** Crossplane's word for whether the last attempt went well; those who read Workspaces look for errors here. */
 function syncedCondition({ view }: Observed, decision: Decision<Action>): ConditionDraft {
   const fault = view.record?.run?.fault
   if (decision.is === 'stalled') {
     return { type: 'Synced', status: 'False', reason: 'ReconcileError', message: fault?.message ?? decision.message }
   }
+  if (fault && decision.is === 'done')
+    return { type: 'Synced', status: 'True', reason: 'ReconcileSuccess', message: UNTOUCHED }
   if (fault) return { type: 'Synced', status: 'False', reason: 'ReconcileError', message: fault.message }
   return { type: 'Synced', status: 'True', reason: 'ReconcileSuccess', message: '' }
 }

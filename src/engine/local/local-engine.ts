@@ -235,7 +235,9 @@ class LocalEngine implements Engine {
   async #close(key: ObjectKey, seen: Versioned, phase: 'Cancelled' | 'Lost'): Promise<void> {
     const run = seen.record.run!
     const fault = phase === 'Lost' ? lostFault(run) : CANCELLED
-    const closed = closeRun(seen.record, phase, toTimestamp(this.#options.clock.now()), fault)
+    // Only a run that stood in line is closed as cancelled here: it never began.
+    const isUntouched = phase === 'Cancelled'
+    const closed = closeRun(seen.record, phase, toTimestamp(this.#options.clock.now()), fault, isUntouched)
     await this.#write({ ...key, uid: '', apiVersion: '', kind: '' }, seen, closed)
     this.#tell(key)
   }

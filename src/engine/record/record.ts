@@ -35,6 +35,8 @@ export interface Run {
   readonly address?: string
   readonly inFlight?: InFlight
   readonly fault?: RunFault
+  /** It was cancelled before Terraform was asked to change anything. */
+  readonly untouched?: true
   /** Value of the retry annotation that asked for this run. */
   readonly retryToken?: string
   /** Secrets that the credentials were read from, `namespace/name`. */
@@ -116,6 +118,7 @@ export interface PastRun {
   readonly startedAt: string
   readonly finishedAt: string
   readonly message?: string
+  readonly untouched?: true
 }
 
 export interface RunRecord {
@@ -165,11 +168,20 @@ export function parseRecord(text: string): RunRecord | undefined {
 }
 
 /** Ends the run and files it in the history, newest first. What a lost one had in flight is in doubt. */
-export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: string, fault?: RunFault): RunRecord {
+export function closeRun(
+  record: RunRecord,
+  phase: ClosedPhase,
+  finishedAt: string,
+  fault?: RunFault,
+  isUntouched = false,
+): RunRecord {
   const { run } = record
   if (!run) return record
   const { progress: _progress, address: _address, inFlight: _inFlight, ...rest } = run
-  const closed: Run = { ...rest, phase, finishedAt, ...(fault ? { fault } : {}) }
+  // An earlier runner of a resumed run may have changed something.
+  const isAsBefore = isUntouched && fault?.kind === 'cancelled' && run.resumed === 0
+  const untouched = isAsBefore ? ({ untouched: true } as const) : {}
+  const closed: Run = { ...rest, phase, finishedAt, ...(fault ? { fault } : {}), ...untouched }
   const past: PastRun = {
     id: run.id,
     verb: run.verb,
@@ -178,12 +190,24 @@ export function closeRun(record: RunRecord, phase: ClosedPhase, finishedAt: stri
     startedAt: run.startedAt,
     finishedAt,
     ...(fault ? { message: fault.message } : {}),
+    ...untouched,
   }
   return {
     ...(phase === 'Lost' ? addSuspects(record, suspectsInFlight(run)) : record),
     run: closed,
     history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY),
   }
+}
+
+/**
+ * What was applied last still holds: it was these inputs, and every run since then was cancelled before it changed anything.
+ */
+export function isAsApplied(record: RunRecord | undefined, hash: string): boolean {
+  const { run, applied, history = [] } = record ?? {}
+  if (run?.verb !== 'apply' || run.hash !== hash) return false
+  if (run.phase === 'Succeeded') return true
+  const at = history.findIndex(({ id }) => id === applied?.runId)
+  return applied?.hash === hash && at > 0 && history.slice(0, at).every(({ untouched }) => untouched)
 }
 
 /** Adds without repeating an address. */

@@ -30,7 +30,13 @@ export async function closeRecord(
   const log = runLog.finish()
   const dropped = await trace.dropped
   await keeper.update((record): RunRecord => {
-    const { plan, spare, ...closed } = closeRun(addSuspects(record, suspects), phase, finishedAt, fault)
+    const { plan, spare, ...closed } = closeRun(
+      addSuspects(record, suspects),
+      phase,
+      finishedAt,
+      fault,
+      terraform?.hasApplied !== true,
+    )
     const left = trace.plans ? trace.plans.left : plan
     return {
       ...closed,

@@ -37,6 +37,7 @@ export class TerraformRun {
   readonly #options: TerraformRunOptions
   #lastWords = ''
   #wasKilled = false
+  #hasApplied = false
 
   constructor(options: TerraformRunOptions) {
     this.#options = options
@@ -45,6 +46,11 @@ export class TerraformRun {
   /** Terraform did not end by itself: what it had in hand is in doubt. */
   get wasKilled(): boolean {
     return this.#wasKilled
+  }
+
+  /** Terraform was asked to change something, whatever came of it. */
+  get hasApplied(): boolean {
+    return this.#hasApplied
   }
 
   /** Downloads a Remote module into an empty folder. */
@@ -99,6 +105,7 @@ export class TerraformRun {
 
   async apply(layout: Layout, verb: Verb): Promise<void> {
     const { folder } = this.#options
+    this.#hasApplied = true
     const args = ['apply', '-json', '-input=false', ...layout.applyArgs, folder.plan]
     await this.#run(verb === 'destroy' ? 'destroy' : 'apply', layout.root, args)
   }

@@ -37,7 +37,7 @@ const PROGRESS_MS = 5000
 export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const { objects, clock, log, resourceMs = RESOURCE_MS } = options
   const records = packed<Versioned>()
-  const active = new Map<string, { readonly runId: string; cancelled: boolean }>()
+  const active = new Map<string, { readonly runId: string; cancelled: boolean; stopped: boolean }>()
   const listeners = new Set<(key: Key) => void>()
   const tell = ({ namespace, name }: ObjectKey) => {
     for (const listener of listeners) listener({ namespace, name })
@@ -48,7 +48,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   async function play(request: StartRequest, run: Run, isFirst: boolean): Promise<void> {
     const { owner, verb, workspace } = request
     const id = idOf(owner)
-    const act = { runId: run.id, cancelled: false }
+    const act = { runId: run.id, cancelled: false, stopped: false }
     active.set(id, act)
     try {
       const target =
@@ -70,6 +70,8 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
           tell(owner)
         }
         await pause()
+        // Left open, like the run of a runner that died: the next manager resumes it.
+        if (act.stopped) return
         if (act.cancelled) throw new Error('the run was cancelled')
       }
       const { serial, lineage, plan } = await save(owner, target, assumed, isFirst)
@@ -123,7 +125,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       error === undefined
         ? undefined
         : { ...toRunFault(error), ...(phase === 'Cancelled' ? { kind: 'cancelled' as const } : {}) }
-    const closed = change(closeRun(seen.record, phase, now(), fault))
+    const closed = change(closeRun(seen.record, phase, now(), fault, phase === 'Cancelled'))
     const log = { runId, text: `Simulated: nothing was run\n${fault ? `Failed: ${fault.message}\n` : 'Done\n'}` }
     const written = await writeRecord(objects, owner, seen, closed, log)
     if (written) records.set(idOf(owner), written)
@@ -194,7 +196,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       return () => listeners.delete(listener)
     },
     async stop() {
-      for (const act of active.values()) act.cancelled = true
+      for (const act of active.values()) act.stopped = true
     },
   }
 }
