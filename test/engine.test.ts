@@ -73,7 +73,7 @@ if (hasTerraform) {
         .filter(({ path }) => !path.includes('watch=true'))
         .map(({ method, path }) => `${method} ${path.split('?')[0]}`)
         .filter((line) => !/^GET .*workspacetemplateapplies\/hello-apply$/.test(line))
-      const saved = asked.findLastIndex((line) => /^PATCH .*\/secrets\/tfstate-/.test(line))
+      const saved = asked.findLastIndex((line) => /^(PATCH .*\/secrets\/tfstate-|POST .*\/secrets$)/.test(line))
       const told = asked.findIndex(
         (line, i) =>
           i > saved &&

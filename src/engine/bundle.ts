@@ -11,7 +11,7 @@ import { bundleName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
 import { countParts, readPart, toParts } from './parts.ts'
 import type { BundleRef } from './record/record.ts'
-import { letGo } from './state/state-store.ts'
+import { letGo } from './state/state-secrets.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export const MAX_BUNDLE_BYTES = 8 * 1024 * 1024

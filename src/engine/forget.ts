@@ -7,7 +7,9 @@ import type { Owner } from './owner.ts'
 import { deletePlan } from './plan.ts'
 import type { ForgetOptions } from './port.ts'
 import { readRecord } from './record/record-store.ts'
-import { deleteBackup, letGo, releaseState, removeHold } from './state/state-store.ts'
+import { deleteCopy } from './state/state-copies.ts'
+import { letGo, removeHold } from './state/state-secrets.ts'
+import { releaseState } from './state/state-store.ts'
 
 export async function forgetWorkspace(
   objects: Objects,
@@ -23,7 +25,8 @@ export async function forgetWorkspace(
   if (record?.plan) await deletePlan(objects, key, record.plan)
   for (const spare of record?.spare ?? []) await deleteBundle(objects, key, spare)
   if (record?.bundle) await deleteBundle(objects, key, record.bundle)
-  for (const backup of record?.backups ?? []) await deleteBackup(objects, key, backup)
+  const copies = [...(record?.backups ?? []), ...(record?.pending ?? []), ...(record?.side ?? [])]
+  for (const copy of copies) await deleteCopy(objects, key, copy)
   await releaseState(objects, key, keepState)
   await deleteLock(objects, key)
   await letGo(objects, { namespace: owner.namespace, name: recordName(suffixOf(key)) })

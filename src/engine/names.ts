@@ -11,6 +11,11 @@ export const WORKSPACE_LABEL = 'capt.appthrust.com/workspace'
 /** What an object is for: record, bundle, plan, state, backup, lock. */
 export const PART_LABEL = 'capt.appthrust.com/part'
 
+/** On the state Secret: what a record that is lost is rebuilt from. */
+export const KEPT_ANNOTATION = 'capt.appthrust.com/kept'
+/** On the state Secret: the run that writes to it, put there by whoever takes over from a runner that was lost. */
+export const WRITER_ANNOTATION = 'capt.appthrust.com/writer'
+
 /** Tag on every AWS resource that a run makes; value: the id of the workspace. */
 export const WORKSPACE_TAG = 'capt-workspace'
 
@@ -29,6 +34,9 @@ export const bundleName = (suffix: string, id: string, part: number): string => 
 export const planName = (suffix: string, id: string, part: number): string => `capt-plan-${suffix}-${id}-${part}`
 export const backupName = (suffix: string, serial: number, part: number): string =>
   `capt-state-${suffix}-${serial}-${part}`
+/** A copy that one run made for itself: two runs never write the same one. */
+export const runCopyName = (suffix: string, serial: number, run: string, part: number): string =>
+  `capt-state-${suffix}-${serial}-${run.slice(0, 8)}-${part}`
 export const stateName = (suffix: string, part = 0): string =>
   part === 0 ? `tfstate-default-${suffix}` : `tfstate-default-${suffix}-part-${part}`
 export const leaseName = (suffix: string): string => `lock-${stateName(suffix)}`

@@ -9,7 +9,7 @@ import { KEEP_FINALIZER, planName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
 import { countParts, readPart, toParts } from './parts.ts'
 import type { PlanRef, RunRecord, Verb } from './record/record.ts'
-import { letGo } from './state/state-store.ts'
+import { letGo } from './state/state-secrets.ts'
 import type { ObjectKey } from './workspace.ts'
 
 export const MAX_PLAN_BYTES = 8 * 1024 * 1024

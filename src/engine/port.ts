@@ -12,6 +12,7 @@ import {
   readingOnce as onceOf,
   readSource as sourceOf,
 } from './runner/credentials.ts'
+import type { Reconstruction } from './state/reconstruct.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export interface StartRequest {
@@ -61,6 +62,8 @@ export interface Engine {
   cancel(key: ObjectKey, runId: string): Promise<void>
   /** Closes a lost run without taking it up, and releases its lock. */
   abandon(owner: Owner): Promise<void>
+  /** What the workspace holds by all that can be read of it; `status`: resources that the apply's status speaks of. */
+  reconstruct(owner: Owner, status?: number): Promise<Reconstruction>
   /** Takes away everything kept for a workspace: inputs, copies, lock, folder, record, and the state unless it is to stay. */
   forget(owner: Owner, options: ForgetOptions): Promise<void>
   onChange(listener: (key: Key) => void): () => void

@@ -10,9 +10,10 @@ import { leaseName, suffixOf } from './names.ts'
 import type { Owner } from './owner.ts'
 import { ownIdentity } from './processes.ts'
 import { closeRun, isOpen, type RunRecord } from './record/record.ts'
-import { type RecordChange, readRecord, writeRecord } from './record/record-store.ts'
+import { changeRecord, readRecord } from './record/record-store.ts'
+import { saveBackup } from './state/state-copies.ts'
 import { readState, type StateInfo } from './state/state-file.ts'
-import { countChunks, loadState, saveBackup, saveState } from './state/state-store.ts'
+import { countChunks, loadState, saveState } from './state/state-store.ts'
 import type { ObjectKey } from './workspace.ts'
 
 /** Makes `text` the state that holds; what held before is copied first. Returns what was put there. */
@@ -92,17 +93,6 @@ export async function clearSuspects(objects: Objects, owner: Owner): Promise<num
   const suspects = (await readRecord(objects, owner))?.record.suspects.length ?? 0
   if (suspects > 0) await changeRecord(objects, owner, (record) => ({ ...record, suspects: [] }))
   return suspects
-}
-
-async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<void> {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const seen = await readRecord(objects, owner)
-    if (!seen) return
-    if (await writeRecord(objects, owner, seen, change(seen.record))) return
-  }
-  throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
-    hint: 'a run is being started; try again when it has ended',
-  })
 }
 
 /** The apply as an owner; a workspace that outlived its apply is addressed by name alone. */

@@ -1,12 +1,17 @@
 // Deletion is bounded: what was never made needs no destroy, what cannot be destroyed is tried again within limits and then
 // names every way out, and what is to be kept is released.
 import { APPLY_FINALIZER, isDeletedForMove } from '#api'
-import type { RunRecord } from '#engine'
+import type { Reconstruction } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
 import { type Action, unreachable } from './actions.ts'
 import { decideFault, isWorthResuming, waysOut } from './decide-fault.ts'
-import type { Observed } from './observe.ts'
+import { isNothingLeft, type Observed } from './observe.ts'
+
+/** A person who puts a state back tells nobody: it is looked for this often. */
+const LOOK_AGAIN_SECONDS = 60
+
+type Stall = Extract<Reconstruction, { readonly is: 'stalled' }>
 
 export function decideDelete(seen: Observed): Decision<Action> {
   const { apply, view, dependents } = seen
@@ -20,7 +25,8 @@ export function decideDelete(seen: Observed): Decision<Action> {
   if (apply.spec.retainWorkspaceOnDelete) {
     return activity === 'lost' ? act({ do: 'abandon-run' }) : gone(true)
   }
-  if (isNothingLeft(record) && activity === 'idle') return gone(false)
+  if (isNothingLeft(record) && activity === 'idle' && !isAnythingFound(seen)) return gone(false)
+  if (seen.remains?.is === 'stalled') return lost(seen.remains)
   if (dependents.length > 0) return waitForDependents(seen)
   if (apply.spec.suspend) {
     return activity === 'lost'
@@ -37,6 +43,14 @@ function waitForDependents({ apply, dependents, deletionLeftSeconds = 0 }: Obser
   return stalled('DeletionOverdue', message, waysOut(apply, cause))
 }
 
+/** A source that the record does not know of has resources, or cannot be read. */
+function isAnythingFound({ remains }: Observed): boolean {
+  if (!remains || remains.is === 'empty' || remains.is === 'ask') return false
+  return remains.is === 'stalled' || remains.resources > 0
+}
+
+const lost = ({ message, hint }: Stall): Decision<Action> => stalled('DestroyFailed', message, hint, LOOK_AGAIN_SECONDS)
+
 const gone = (keepState: boolean): Decision<Action> =>
   act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
 
@@ -47,13 +61,6 @@ function decideRunningDelete({ apply, view }: Observed): Decision<Action> {
     return act({ do: 'cancel-run', runId: run.id, dropsRetry: false })
   }
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'destroy'} is ending`)
-}
-
-/** Nothing was ever made, or everything was destroyed. Inputs are frozen before anything is made. */
-function isNothingLeft(record: RunRecord | undefined): boolean {
-  if (!record) return true
-  if (record.run?.verb === 'destroy' && record.run.phase === 'Succeeded') return true
-  return record.bundle === undefined && record.backend === undefined && (record.state?.resources ?? 0) === 0
 }
 
 function decideDestroy(seen: Observed): Decision<Action> {

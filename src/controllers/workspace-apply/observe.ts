@@ -1,5 +1,6 @@
 // Reads all that the decision about one apply needs: template, sources, secrets, dependencies, pause, and its run.
 import {
+  APPLY_FINALIZER,
   allowsNamespace,
   CLUSTER_NAME_LABEL,
   type KindRef,
@@ -18,6 +19,7 @@ import {
   type FaultKind,
   isAsApplied,
   type Owner,
+  type Reconstruction,
   type Rendering,
   type RunRecord,
   readSource,
@@ -36,6 +38,8 @@ export interface Observed {
   readonly apply: WorkspaceTemplateApply
   readonly owner: Owner
   readonly view: WorkspaceView
+  /** What is left, read when a deletion is about to find that nothing is. */
+  readonly remains?: Reconstruction | undefined
   /** What keeps everything still, in words. */
   readonly paused: string | undefined
   readonly template: WorkspaceTemplate | undefined
@@ -101,6 +105,9 @@ export async function observeApply(
     apply,
     owner: ownerOf(apply),
     view,
+    remains: needsLastLook(apply, view)
+      ? await engine.reconstruct(ownerOf(apply), apply.status?.state?.resources)
+      : undefined,
     paused: pauseOf(clusterOf(cache, clusterKind, apply), apply),
     template,
     forbidden:
@@ -119,6 +126,22 @@ export async function observeApply(
     credentialsChanged,
     retryToken: apply.metadata.annotations?.[RETRY_ANNOTATION],
   }
+}
+
+/** A record that is gone or has nothing may be the one that was lost: state and copies are looked for by their names. */
+function needsLastLook({ metadata, spec }: WorkspaceTemplateApply, { record, activity }: WorkspaceView): boolean {
+  if (!metadata.deletionTimestamp || spec.retainWorkspaceOnDelete || activity !== 'idle') return false
+  return metadata.finalizers?.includes(APPLY_FINALIZER) === true && isNothingLeft(record) && !isDestroyed(record)
+}
+
+/** Nothing was ever made, or everything was destroyed. Inputs are frozen before anything is made. */
+export function isNothingLeft(record: RunRecord | undefined): boolean {
+  if (!record || isDestroyed(record)) return true
+  return record.bundle === undefined && record.backend === undefined && (record.state?.resources ?? 0) === 0
+}
+
+function isDestroyed(record: RunRecord | undefined): boolean {
+  return record?.run?.verb === 'destroy' && record.run.phase === 'Succeeded'
 }
 
 const failedRunOf = (record: RunRecord | undefined): string | undefined =>

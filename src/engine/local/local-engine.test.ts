@@ -208,7 +208,7 @@ describe('a runner that is about to begin', () => {
       assert.equal(livenessOf(runner!), 'alive')
       assert.deepEqual(word.seen.record.run?.runner, runner)
       assert.equal(word.isLocked, true)
-      assert.deepEqual(word.saved, { parts: 0 })
+      assert.deepEqual(word.saved, { parts: [] })
       assert.match(lease?.metadata.annotations?.[HOLDER_ANNOTATION] ?? '', new RegExp(`"pid":${runner!.pid},`))
     } finally {
       process.kill(runner!.pid, 'SIGKILL')

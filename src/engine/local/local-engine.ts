@@ -6,6 +6,7 @@ import { type Key, type Lease, LeaseKind } from '#api'
 import { messageOf, type Timer, toTimestamp } from '#lib'
 import { findTerraform, type Tool } from '../find-terraform.ts'
 import { forgetWorkspace } from '../forget.ts'
+import { inspectWorkspace } from '../inspect.ts'
 import { releaseDeadLock } from '../lock.ts'
 import { leaseName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
@@ -14,7 +15,10 @@ import { identityOf, livenessOf, ownIdentity, type ProcessIdentity, signal } fro
 import { packed } from '../record/packed.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
-import { folderPath, readFact, writeFact } from '../runner/folder.ts'
+import { folderOf, folderPath, readFact, readText, writeFact } from '../runner/folder.ts'
+import { stateInFolder } from '../runner/state-files.ts'
+import type { Reconstruction } from '../state/reconstruct.ts'
+import { stateSource } from '../state/sources.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createExpiringPlans } from './expiring-plans.ts'
 import { type LocalEngineOptions, launchRunner, settleFor, writeRequest } from './launch.ts'
@@ -224,6 +228,13 @@ class LocalEngine implements Engine {
     }
     await releaseDeadLock(this.#options.objects, owner)
     this.#tell(owner)
+  }
+
+  async reconstruct(owner: Owner, status?: number): Promise<Reconstruction> {
+    const folder = folderOf(folderPath(this.#options.workDir, owner))
+    const isOurs = readFact(folder, 'owner')?.uid === owner.uid
+    const text = isOurs ? (stateInFolder(folder) ?? readText(folder.stateCopy)) : undefined
+    return inspectWorkspace(this.#options.objects, owner, { folder: stateSource(text), status })
   }
 
   async forget(owner: Owner, options: Parameters<Engine['forget']>[1]): Promise<void> {

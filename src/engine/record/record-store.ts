@@ -70,6 +70,18 @@ export async function writeRecord(
   }
 }
 
+/** Changes the record whoever has it; does nothing where there is none. For people and for what must not be lost. */
+export async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<void> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const seen = await readRecord(objects, owner)
+    if (!seen) return
+    if (await writeRecord(objects, owner, seen, change(seen.record))) return
+  }
+  throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
+    hint: 'a run is being started; try again when it has ended',
+  })
+}
+
 export function freshRecord(): RunRecord {
   return newRecord(randomUUID())
 }

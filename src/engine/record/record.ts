@@ -4,7 +4,7 @@ import type { Json } from '#lib'
 import type { RunFault } from '../faults.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { ProcessIdentity } from '../processes.ts'
-import type { BackupRef } from '../state/state-store.ts'
+import type { BackupRef, CopyRef } from '../state/state-copies.ts'
 
 export type Verb = 'apply' | 'destroy'
 
@@ -135,6 +135,12 @@ export interface RunRecord {
   readonly plan?: PlanRef
   /** Whole copies of earlier states, newest first. */
   readonly backups: readonly BackupRef[]
+  /** Copies of a state of several parts, announced before they are written and gone when the state is saved. */
+  readonly pending?: readonly CopyRef[]
+  /** Saved by runners that had lost their lock; a person decides what becomes of them. */
+  readonly side?: readonly CopyRef[]
+  /** A person let go of what an earlier record had; its folder must not come back to life. */
+  readonly forgotten?: { readonly workspaceId: string; readonly at: string; readonly resources: number }
   /** A person decided that this state holds, whatever lies in a work folder. */
   readonly restored?: { readonly serial: number; readonly lineage: string }
   /** Terraform keeps the state itself, in the backend that the template names. */
@@ -154,6 +160,11 @@ export function isOpen(run: Run | undefined): run is Run & { readonly phase: Ope
 
 export function newRecord(workspaceId: string): RunRecord {
   return { version: 1, workspaceId, suspects: [], kept: [], backups: [], history: [] }
+}
+
+/** The runner before this one was lost: it may be alive where nobody can see it, and its Terraform with it. */
+export function followsLostRun({ run, history }: RunRecord): boolean {
+  return (run?.resumed ?? 0) > 0 || history.find(({ id }) => id !== run?.id)?.phase === 'Lost'
 }
 
 /** Undefined when the text is not one of our records. */

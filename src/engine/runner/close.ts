@@ -29,6 +29,7 @@ export async function closeRecord(
   session.say(fault === undefined ? 'Done' : `Ended: ${phase}`)
   const log = runLog.finish()
   const dropped = await trace.dropped
+  const withoutCopies = await state?.tidyCopies()
   await keeper.update((record): RunRecord => {
     const { plan, spare, ...closed } = closeRun(
       addSuspects(record, suspects),
@@ -39,7 +40,7 @@ export async function closeRecord(
     )
     const left = trace.plans ? trace.plans.left : plan
     return {
-      ...closed,
+      ...(withoutCopies ? withoutCopies(closed) : closed),
       ...(left ? { plan: left } : {}),
       backups: closed.backups.filter(({ serial }) => !dropped?.has(serial)),
       ...spareOf(trace.bundles ? trace.bundles.left(spare) : (spare ?? [])),

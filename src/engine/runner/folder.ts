@@ -92,7 +92,11 @@ type FileOf = {
   readonly report: Report
   readonly process: TerraformProcess
   readonly cancel: { readonly runId: string; readonly reason: CancelReason }
-  readonly owner: { readonly workspaceId: string }
+  readonly owner: {
+    readonly workspaceId: string
+    /** Of the apply: a folder whose record was lost is told from that of an earlier apply by it. */
+    readonly uid?: string
+  }
 }
 
 export function writeFact<K extends keyof FileOf>(folder: Pick<Folder, 'path'>, name: K, value: FileOf[K]): void {

@@ -2,7 +2,7 @@
 import { messageOf } from '#lib'
 import type { PlanCounts } from '../messages.ts'
 import { addSuspects, type BundleRef, type PlanRef, type Run, type Suspect } from '../record/record.ts'
-import { type BackupRef, deleteBackup } from '../state/state-store.ts'
+import { type BackupRef, deleteCopy } from '../state/state-copies.ts'
 import { type BundleKeeper, withSpare } from './bundle-keeper.ts'
 import type { Credentials } from './credentials.ts'
 import type { Session } from './session.ts'
@@ -71,7 +71,7 @@ async function dropBackups(
   const gone = new Set<BackupRef['serial']>()
   for (const backup of outdated) {
     try {
-      await deleteBackup(world.objects, request.owner, backup)
+      await deleteCopy(world.objects, request.owner, backup)
       gone.add(backup.serial)
     } catch (error) {
       world.log.warn('Deleting an old copy of the state failed', { error: messageOf(error) })

@@ -2,9 +2,15 @@
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Objects } from '#kube'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, isCaptError, messageOf } from '#lib'
 import { type Bundle, loadBundle } from '../bundle.ts'
+import type { Owner } from '../owner.ts'
+import { isPassing } from '../patient.ts'
+import { isFresh, rebuildRecord } from '../record/rebuild.ts'
 import type { RunRecord } from '../record/record.ts'
+import type { RecordChange } from '../record/record-store.ts'
+import { decideInputs, type InputSource } from '../state/reconstruct.ts'
+import { observeState, type StateCopy } from '../state/state-store.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 import { type Folder, type RunRequest, readFact, writeFact } from './folder.ts'
 import type { Layout } from './prepare.ts'
@@ -23,23 +29,22 @@ export async function findInputs(
   say: (text: string) => void,
 ): Promise<Inputs> {
   const { owner, verb, workspace } = request
+  let lost: InputSource = verb === 'destroy' ? 'none' : 'unread'
   if (verb === 'destroy' && record.bundle) {
     try {
       const bundle = await loadBundle(objects, owner, record.bundle)
       return { workspace: { ...bundle.workspace, credentials: credentialsOf(bundle, request) }, bundle }
     } catch (error) {
-      if (!workspace) throw error
-      say(`${messageOf(error)}; working from the template instead`)
+      if (isPassing(error)) throw error
+      lost = isCaptError(error, 'CAPT_BUNDLE_MISSING') ? 'missing' : 'damaged'
+      say(messageOf(error))
     }
   }
-  if (workspace) return { workspace }
-  throw new CaptError(
-    'CAPT_INPUTS_GONE',
-    'there is state to destroy, but neither frozen inputs nor a template to do it with',
-    {
-      hint: 'bring the WorkspaceTemplate back, or set spec.retainWorkspaceOnDelete to let the infrastructure stay',
-    },
-  )
+  const hasTemplate = workspace !== undefined
+  const inputs = decideInputs({ name: owner.name, verb, bundle: lost, plan: 'none', hasTemplate })
+  if (inputs.is === 'stalled') throw new CaptError(inputs.code, inputs.message, { hint: inputs.hint })
+  for (const note of inputs.notes) say(note)
+  return { workspace: workspace! }
 }
 
 /** References are taken as they are now: a person may have corrected them to let the destroy go through. */
@@ -59,16 +64,48 @@ export async function restoreLockFile(
   record: RunRecord,
   folder: Folder,
   layout: Layout,
+  say: (text: string) => void,
 ): Promise<void> {
   const path = join(layout.root, '.terraform.lock.hcl')
   if (!record.bundle || existsSync(path)) return
-  const { files } = await loadBundle(objects, request.owner, record.bundle)
-  const lockFile = files.find((file) => join(folder.work, file.path) === path)
-  if (lockFile) writeFileSync(path, Buffer.from(lockFile.data, 'base64'), { mode: 0o600 })
+  try {
+    const { files } = await loadBundle(objects, request.owner, record.bundle)
+    const lockFile = files.find((file) => join(folder.work, file.path) === path)
+    if (lockFile) writeFileSync(path, Buffer.from(lockFile.data, 'base64'), { mode: 0o600 })
+  } catch (error) {
+    if (isPassing(error)) throw error
+    say(`${messageOf(error)}; providers are chosen anew`)
+  }
+}
+
+/**
+ * A record that was lost and made anew takes over the id of the workspace and what the state Secret or the folder knows of
+ * it, before anything is decided by it.
+ */
+export async function rebuildLostRecord(session: RebuildSession): Promise<void> {
+  const { folder, request, keeper, world } = session
+  const { record } = keeper
+  if (!isFresh(record)) return
+  const seen = world.handover?.saved ?? (await observeState(world.objects, request.owner))
+  const inFolder = readFact(folder, 'owner')
+  const isOurs = inFolder !== undefined && inFolder.uid === request.owner.uid && inFolder.uid !== ''
+  const fromFolder = isOurs ? { ...record, workspaceId: inFolder.workspaceId } : record
+  const rebuilt = rebuildRecord(fromFolder, seen.kept)
+  if (rebuilt.workspaceId === record.workspaceId) return
+  await keeper.update((now) => ({ ...now, ...rebuilt, run: now.run! }))
+  session.say('The run record was lost; it was rebuilt from what is kept beside it')
+}
+
+interface RebuildSession {
+  readonly folder: Folder
+  readonly request: RunRequest
+  readonly keeper: { readonly record: RunRecord; update(change: RecordChange): Promise<void> }
+  readonly world: { readonly objects: Objects; readonly handover?: { readonly saved?: StateCopy } | undefined }
+  say(text: string): void
 }
 
 /** A folder that an earlier object of the same name left is none of ours: it is moved aside, never taken for state. */
-export function settleOwner(folder: Folder, workspaceId: string): void {
+export function settleOwner(folder: Folder, { uid }: Owner, { workspaceId }: RunRecord): void {
   const owner = readFact(folder, 'owner')
   if (owner && owner.workspaceId !== workspaceId) {
     const aside = `${folder.work}.${owner.workspaceId}`
@@ -77,5 +114,5 @@ export function settleOwner(folder: Folder, workspaceId: string): void {
     for (const path of [folder.stateCopy, folder.stateAside, folder.messages, folder.errors])
       rmSync(path, { force: true })
   }
-  writeFact(folder, 'owner', { workspaceId })
+  writeFact(folder, 'owner', { workspaceId, uid })
 }

@@ -1,17 +1,17 @@
 // One run, from claim to close. Whatever happens to us, whoever comes after finds things in an order that lets them go on:
 // record before lock, lock before state, frozen inputs before anything is made, saved state before the record is closed.
 import { mkdirSync, rmSync } from 'node:fs'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, isCaptError, messageOf } from '#lib'
 import { acquireLock, type Lock, lockOf, RENEW_MS } from '../lock.ts'
 import { isPassing, patientObjects, pause } from '../patient.ts'
 import { livenessOf, ownIdentity } from '../processes.ts'
-import { type Suspect, suspectsInFlight } from '../record/record.ts'
+import { followsLostRun, type Suspect, suspectsInFlight } from '../record/record.ts'
 import { closeRecord } from './close.ts'
 import { guardDisk, hasRoom } from './disk.ts'
 import { diskFull, RunFailure, toRunFault } from './failure.ts'
 import { folderOf, pruneLogs, type RunRequest, readFact, removeFact } from './folder.ts'
 import { isFor } from './handover.ts'
-import { settleOwner } from './inputs.ts'
+import { rebuildLostRecord, settleOwner } from './inputs.ts'
 import { rootOf, wipeCredentials } from './prepare.ts'
 import { RecordKeeper } from './record-keeper.ts'
 import { type RunnerWorld, Session } from './session.ts'
@@ -134,18 +134,39 @@ class Runner {
   async #takeUp(): Promise<WorkspaceState> {
     const { folder, request, keeper, stopping, world } = this.#session
     const { objects, clock, log, handover } = world
-    const { owner, workspace, graceSeconds } = request
+    const { owner, workspace, graceSeconds, runId, verb } = request
+    const isTakeOver = followsLostRun(keeper.record)
+    // A folder that is gone has no traces of a Terraform that is still at work in it.
+    const mayHaveOrphan = isTakeOver || hasTraces(folder)
+    await rebuildLostRecord(this.#session)
     const { record } = keeper
-    const wasUsed = hasTraces(folder)
-    settleOwner(folder, record.workspaceId)
+    settleOwner(folder, owner, record)
     mkdirSync(folder.work, { recursive: true, mode: 0o700 })
-    const state = await WorkspaceState.open({ objects, owner, folder, clock, log }, record.backups, handover?.saved)
+    const state = await WorkspaceState.open(
+      {
+        objects,
+        owner,
+        folder,
+        clock,
+        log,
+        runId,
+        verb,
+        record: () => keeper.record,
+        announce: (change) => keeper.update(change),
+        onFenced: () => stopping.request('fenced'),
+        say: (text) => this.#session.say(text),
+      },
+      { seen: handover?.saved, isTakeOver },
+    )
     // Known from here on: what the orphan makes is saved even if the rest fails.
     this.#state = state
-    if (wasUsed && (await waitForOrphan(folder, { clock, stop: stopping.signal, graceMs: graceSeconds * 1000 }))) {
+    if (
+      mayHaveOrphan &&
+      (await waitForOrphan(folder, { clock, stop: stopping.signal, graceMs: graceSeconds * 1000 }))
+    ) {
       this.#session.say('The runner before this one was gone; its Terraform has ended now')
     }
-    await state.settle(workspace ? rootOf(folder, workspace) : folder.work, record.restored)
+    await state.settle(workspace ? rootOf(folder, workspace) : folder.work, workspace !== undefined)
     this.#suspects = suspectsAfter(folder.messages, state.info?.addresses ?? [], record.run!)
     for (const { address } of this.#suspects) {
       this.#session.say(`${address} was being worked on when Terraform was killed; look at it`)
@@ -214,6 +235,7 @@ class Runner {
       await this.#lock?.renew()
     } catch (error) {
       this.#session.say(`Renewing the lock failed: ${messageOf(error)}`)
+      if (isCaptError(error, 'CAPT_LOCK_LOST')) this.#session.stopping.request('fenced')
     }
   }
 }

@@ -16,8 +16,8 @@ export interface StateKeeperOptions {
   readonly copy: string
   readonly clock: Clock
   readonly log: Log
-  /** Nobody has decided yet that the file holds: it is saved only when it goes on from what is saved. */
-  readonly onlySuccessors?: boolean
+  /** Whether this state may be saved, as long as nobody has decided that the file holds. */
+  readonly isAllowed?: (info: StateInfo) => boolean
   /** Saves for good; may take long, and is called again with newer state only after it has ended. */
   save(text: string): Promise<void>
 }
@@ -52,7 +52,7 @@ export class StateKeeper {
     if (text === undefined || !info) return
     this.#seen = mark
     if (text === this.#newest?.text || text === this.#saved?.text) return
-    if (this.#options.onlySuccessors && !isSuccessor(info, this.#saved?.info)) return
+    if (this.#options.isAllowed?.(info) === false) return
     this.#newest = { text, info }
     try {
       writeWhole(this.#options.copy, text)
@@ -116,9 +116,9 @@ export class StateKeeper {
   get savedText(): string | undefined {
     return this.#saved?.text
   }
-}
 
-/** A folder may be behind: the workspace was elsewhere meanwhile and came back. */
-function isSuccessor(info: StateInfo, saved: SavedState | undefined): boolean {
-  return saved === undefined || (info.lineage === saved.lineage && info.serial > saved.serial)
+  /** Also when it could not be saved. */
+  get newestText(): string | undefined {
+    return this.#newest?.text ?? this.#saved?.text
+  }
 }

@@ -3,7 +3,7 @@ import type { RunFault } from '../faults.ts'
 import { diskFull } from './failure.ts'
 import type { CancelReason } from './folder.ts'
 
-export type StopReason = CancelReason | 'disk'
+export type StopReason = CancelReason | 'disk' | 'fenced'
 
 export class Stopping {
   readonly #abort = new AbortController()
@@ -36,6 +36,13 @@ export class Stopping {
         }
       case 'disk':
         return diskFull()
+      case 'fenced':
+        return {
+          kind: 'lost',
+          code: 'CAPT_STATE_FENCED',
+          message: 'the lock was lost: another run works on this state by now',
+          hint: 'what this run made is in a copy beside the state; capt state list shows it',
+        }
       case 'cancelled':
         return {
           kind: 'cancelled',

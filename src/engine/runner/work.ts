@@ -38,7 +38,7 @@ export async function work(session: Session, state: WorkspaceState, suspects: re
   trace.plans = new PlanKeeper(session, state)
   const { layout, terraform, credentials, plans } = trace
   await state.moveTo(layout.root)
-  await restoreLockFile(objects, request, keeper.record, folder, layout)
+  await restoreLockFile(objects, request, keeper.record, folder, layout, (text) => session.say(text))
 
   await terraform.init(layout, inputs.bundle !== undefined, () => sharePackages(layout.root, request.shared))
   keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Plan' } }))

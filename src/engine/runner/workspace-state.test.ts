@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { silentLog } from '#lib'
 import { handWoundClock, memoryCluster } from '#testing'
+import { newRecord } from '../record/record.ts'
 import { loadState, saveState } from '../state/state-store.ts'
 import { folderOf } from './folder.ts'
 import { WorkspaceState } from './workspace-state.ts'
@@ -23,8 +24,15 @@ async function open(left: string, saved: string) {
   const file = join(folder.work, 'terraform.tfstate')
   writeFileSync(file, left)
   await saveState(objects, owner, saved, 0)
-  const state = await WorkspaceState.open({ objects, owner, folder, clock: handWoundClock(), log: silentLog }, [])
-  const settle = () => state.settle(folder.work, undefined).finally(() => state.stop())
+  const world = {
+    ...{ objects, owner, folder, clock: handWoundClock(), log: silentLog, runId: 'run', verb: 'apply' as const },
+    record: () => newRecord('w'),
+    announce: async () => {},
+    onFenced: () => {},
+    say: () => {},
+  }
+  const state = await WorkspaceState.open(world, { isTakeOver: false })
+  const settle = () => state.settle(folder.work, true).finally(() => state.stop())
   return { settle, inFolder: () => readFileSync(file, 'utf8'), inSecret: () => loadState(objects, owner) }
 }
 

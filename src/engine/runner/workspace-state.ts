@@ -1,23 +1,27 @@
-// The state of one workspace during a run: which of its copies holds, where Terraform finds it, and that every change of
-// it is saved. Nothing else in the runner touches state.
+// The state of one workspace during a run: which of its sources holds, where Terraform finds it, and that every change of
+// it is saved under the lock. Nothing else in the runner touches state.
 import { dirname } from 'node:path'
 import type { Objects } from '#kube'
-import { CaptError, type Clock, type Log, messageOf, toTimestamp } from '#lib'
+import { CaptError, type Clock, isCaptError, type Log, messageOf, toTimestamp } from '#lib'
 import type { Owner } from '../owner.ts'
 import { isPassing } from '../patient.ts'
-import type { RunRecord, SavedState } from '../record/record.ts'
-import { chooseState, readState, type StateInfo } from '../state/state-file.ts'
+import { keptFacts } from '../record/rebuild.ts'
+import type { RunRecord, SavedState, Verb } from '../record/record.ts'
+import { changeRecord, type RecordChange } from '../record/record-store.ts'
+import { saveFenced, takeOverState } from '../state/fenced-state.ts'
+import { reconstructWorkspace } from '../state/reconstruct.ts'
+import { findCopy, hasUnsettled, readCopies, recordSource, stateSource } from '../state/sources.ts'
 import {
   type BackupRef,
-  chunksOf,
-  countChunks,
-  deleteBackup,
-  loadState,
-  type StateCopy,
+  type CopyRef,
+  copyRef,
+  deleteCopy,
+  loadCopy,
   saveBackup,
-  saveState,
-  verifyState,
-} from '../state/state-store.ts'
+  saveCopy,
+} from '../state/state-copies.ts'
+import { readState, type StateInfo } from '../state/state-file.ts'
+import { observeState, type PartRef, type StateCopy, verifyState } from '../state/state-store.ts'
 import { type Folder, readText } from './folder.ts'
 import { findState, placeState, stateInFolder } from './state-files.ts'
 import { StateKeeper } from './state-keeper.ts'
@@ -30,42 +34,99 @@ export interface StateWorld {
   readonly folder: Folder
   readonly clock: Clock
   readonly log: Log
+  readonly runId: string
+  readonly verb: Verb
+  /** The record as this run knows it. */
+  record(): RunRecord
+  /** Changes the record for good; throws when it is not ours any more. */
+  announce(change: RecordChange): Promise<void>
+  /** Another run has the lock or wrote the state: nothing more may be made. */
+  onFenced(): void
+  say(text: string): void
+}
+
+/** How a run begins with its state. */
+export interface Opening {
+  /** The saved state, when somebody has read it under our lock. */
+  readonly seen?: StateCopy | undefined
+  /** An earlier runner of this workspace was lost and may still be alive somewhere. */
+  readonly isTakeOver: boolean
 }
 
 export class WorkspaceState {
   readonly #world: StateWorld
+  readonly #opened: StateCopy
+  readonly #isTakeOver: boolean
   #keeper: StateKeeper
-  #parts: number
+  #parts: readonly PartRef[]
+  /** Copies of ours that were taken away again. */
+  readonly #gone = new Set<string>()
+  #isSettled = false
+  #fenced: unknown
 
-  private constructor(world: StateWorld, saved: string | undefined, parts: number) {
+  private constructor(world: StateWorld, opened: StateCopy, isTakeOver: boolean) {
     this.#world = world
-    this.#parts = parts
-    this.#keeper = this.#keep(dirname(findState(world.folder) ?? `${world.folder.work}/`), saved, true)
+    this.#opened = opened
+    this.#isTakeOver = isTakeOver
+    this.#parts = opened.parts
+    this.#keeper = this.#keep(dirname(findState(world.folder) ?? `${world.folder.work}/`), opened.text, (info) =>
+      this.#isSuccessor(info),
+    )
   }
 
   /** From here on every change is saved, also those of a Terraform that an earlier runner started. */
-  static async open(world: StateWorld, backups: readonly BackupRef[], seen?: StateCopy): Promise<WorkspaceState> {
-    if (seen) return new WorkspaceState(world, seen.text, seen.parts)
-    const saved = await loadState(world.objects, world.owner, backups)
-    const parts = saved === undefined ? 0 : await countChunks(world.objects, world.owner)
-    return new WorkspaceState(world, saved, parts)
+  static async open(world: StateWorld, { seen, isTakeOver }: Opening): Promise<WorkspaceState> {
+    const { objects, owner, runId } = world
+    const opened = isTakeOver
+      ? await takeOverState(objects, owner, runId)
+      : (seen ?? (await observeState(objects, owner)))
+    return new WorkspaceState(world, opened, isTakeOver)
   }
 
-  /** Decides between the folder and what is saved, and puts the newest where Terraform will run. */
-  async settle(root: string, restored: RunRecord['restored']): Promise<void> {
+  /** Nobody has decided yet that the file in the folder holds: it is saved only when it goes on from what is known. */
+  #isSuccessor({ lineage, serial }: StateInfo): boolean {
+    const known = this.#keeper.saved ?? this.#world.record().state
+    if (known) return lineage === known.lineage && serial > known.serial
+    return !this.#opened.isDamaged
+  }
+
+  /** Decides from all sources which state holds, and puts it where Terraform will run. */
+  async settle(root: string, hasTemplate: boolean): Promise<void> {
     this.#keeper.stop()
     await this.#keeper.flush()
-    const { folder, owner } = this.#world
+    const { folder, objects, owner, verb, say } = this.#world
+    const record = this.#world.record()
     const here = newer(stateInFolder(folder), readText(folder.stateCopy))
     const saved = this.#keeper.savedText
-    const isDecided = restored !== undefined && saved !== undefined && isState(saved, restored)
-    const choice = isDecided ? ({ use: 'saved' } as const) : chooseState(here, saved)
-    if (choice.use === 'conflict') {
-      throw new CaptError('CAPT_STATE_CONFLICT', choice.message, {
-        hint: `capt state list ${owner.name} shows the copies; capt state restore decides which one holds`,
-      })
-    }
-    this.#place(root, choice.use === 'folder' ? here : choice.use === 'saved' ? saved : undefined)
+    const sources = {
+      name: owner.name,
+      verb,
+      record: recordSource(record, this.#isTakeOver),
+      state: stateSource(saved, this.#opened.isDamaged),
+      folder: stateSource(here),
+      hasUnsettled: hasUnsettled(record),
+      bundle: 'unread',
+      plan: 'none',
+      hasTemplate,
+      tags: 'unavailable',
+    } as const
+    const first = reconstructWorkspace(sources)
+    const found =
+      first.is === 'ask'
+        ? reconstructWorkspace({ ...sources, copies: await readCopies(objects, owner, record, saved) })
+        : first
+    if (found.is === 'stalled') throw new CaptError(found.code, found.message, { hint: found.hint })
+    if (found.is === 'ask') throw new Error(`the state cannot be decided without ${found.for}`)
+    for (const note of found.notes) say(note)
+    if (found.is === 'restore') this.#place(root, await this.#readCopy(record, found.copy))
+    else if (found.is === 'empty') this.#place(root, undefined)
+    else this.#place(root, found.from === 'folder' ? here : saved)
+    this.#isSettled = true
+  }
+
+  async #readCopy(record: RunRecord, id: string): Promise<string | undefined> {
+    const ref = findCopy(record, id)
+    return ref && (await loadCopy(this.#world.objects, this.#world.owner, ref))
   }
 
   /** Follows Terraform to another folder: a module that was fetched or unpacked has its own. */
@@ -82,21 +143,49 @@ export class WorkspaceState {
     this.#keeper.look()
   }
 
-  #keep(root: string, saved: string | undefined, onlySuccessors = false): StateKeeper {
+  #keep(root: string, saved: string | undefined, isAllowed?: (info: StateInfo) => boolean): StateKeeper {
     const { folder, clock, log } = this.#world
     const save = (text: string) => this.#save(text)
-    const keeper = new StateKeeper({ root, copy: folder.stateCopy, clock, log, onlySuccessors, save }, saved)
+    const guard = isAllowed ? { isAllowed } : {}
+    const keeper = new StateKeeper({ root, copy: folder.stateCopy, clock, log, save, ...guard }, saved)
     keeper.start()
     return keeper
   }
 
-  /** A state of several chunks is not written at once: a whole copy of it lies beside it meanwhile. */
   async #save(text: string): Promise<void> {
-    const { objects, owner, clock } = this.#world
-    const isChunked = chunksOf(text) > 1
-    const copy = isChunked ? await saveBackup(objects, owner, text, toTimestamp(clock.now())) : undefined
-    this.#parts = await saveState(objects, owner, text, this.#parts)
-    if (copy) await deleteBackup(objects, owner, copy)
+    if (this.#fenced) throw this.#fenced
+    const { objects, owner, runId } = this.#world
+    try {
+      const copy = await this.#announceCopy(text)
+      const fence = { runId, kept: keptFacts(this.#world.record()) }
+      this.#parts = await saveFenced(objects, owner, text, this.#parts, fence)
+      if (copy) await this.#drop(copy)
+    } catch (error) {
+      if (isCaptError(error, 'CAPT_STATE_FENCED') || isCaptError(error, 'CAPT_RECORD_TAKEN')) {
+        this.#fenced = error
+        this.#world.onFenced()
+      }
+      throw error
+    }
+  }
+
+  /** A state of several parts is not written at once: a whole copy of it lies beside it meanwhile, and the record knows. */
+  async #announceCopy(text: string): Promise<CopyRef | undefined> {
+    const { objects, owner, clock, runId, announce } = this.#world
+    const facts = copyRef(text, toTimestamp(clock.now()))
+    if (facts.parts === 1) return undefined
+    const copy: CopyRef = { ...facts, run: runId }
+    this.#gone.delete(keyOf(copy))
+    await announce((record) => ({
+      ...record,
+      pending: [copy, ...this.#left(record.pending).filter((one) => keyOf(one) !== keyOf(copy))],
+    }))
+    await saveCopy(objects, owner, text, copy)
+    return copy
+  }
+
+  #left(copies: readonly CopyRef[] = []): readonly CopyRef[] {
+    return copies.filter((copy) => !this.#gone.has(keyOf(copy)))
   }
 
   /** Copies the state as it is before a change; the oldest copies fall out of the list. */
@@ -115,11 +204,58 @@ export class WorkspaceState {
     }
   }
 
-  /** Saved, and read back to be sure. */
+  /** Saved, and read back to be sure. What another run keeps us from saving goes into a copy beside the state. */
   async flush(verify: boolean): Promise<void> {
-    await this.#keeper.flush()
+    try {
+      await this.#keeper.flush()
+    } catch (error) {
+      if (this.#fenced) await this.#saveAside()
+      throw error
+    }
     const text = this.#keeper.savedText
     if (verify && text !== undefined) await verifyState(this.#world.objects, this.#world.owner, text)
+  }
+
+  /** Announced in the record of whoever has it by now, then written. */
+  async #saveAside(): Promise<void> {
+    const text = this.#keeper.newestText
+    if (text === undefined) return
+    const { objects, owner, clock, runId, say } = this.#world
+    const copy: CopyRef = { ...copyRef(text, toTimestamp(clock.now())), run: runId }
+    await changeRecord(objects, owner, (record) => ({
+      ...record,
+      side: [copy, ...(record.side ?? []).filter((one) => keyOf(one) !== keyOf(copy))],
+    }))
+    await saveCopy(objects, owner, text, copy)
+    say(`The lock was lost; serial ${copy.serial} with ${copy.resources} resources is in a copy beside the state`)
+  }
+
+  /** Takes away the copies that are of no use any more, and returns how the record looks without them. */
+  async tidyCopies(): Promise<RecordChange> {
+    const { objects, owner } = this.#world
+    const { pending = [], side = [] } = this.#world.record()
+    if (this.#isSettled && !this.#fenced) {
+      const current = this.#keeper.savedText
+      const sides = side.length > 0 ? await readCopies(objects, owner, { backups: [], side }, current) : []
+      const settled = side.filter((_, i) => sides[i]?.source.is === 'whole' && sides[i].unknown === 0)
+      for (const copy of [...this.#left(pending), ...settled]) await this.#drop(copy)
+    }
+    return ({ pending: announced, side: aside, ...record }) => ({
+      ...record,
+      ...listed('pending', this.#left(announced)),
+      ...listed('side', this.#left(aside)),
+    })
+  }
+
+  /** What cannot be taken away stays in the record. */
+  async #drop(copy: CopyRef): Promise<void> {
+    const { objects, owner, log } = this.#world
+    try {
+      await deleteCopy(objects, owner, copy)
+      this.#gone.add(keyOf(copy))
+    } catch (error) {
+      log.warn('Deleting a copy of the state failed', { error: messageOf(error) })
+    }
   }
 
   stop(): void {
@@ -142,9 +278,10 @@ export class WorkspaceState {
   }
 }
 
-function isState(text: string, { serial, lineage }: NonNullable<RunRecord['restored']>): boolean {
-  const info = readState(text)
-  return info?.serial === serial && info.lineage === lineage
+const keyOf = ({ serial, run }: CopyRef): string => `${serial}/${run}`
+
+function listed(name: 'pending' | 'side', copies: readonly CopyRef[]): Partial<Pick<RunRecord, 'pending' | 'side'>> {
+  return copies.length > 0 ? { [name]: copies } : {}
 }
 
 function newer(a: string | undefined, b: string | undefined): string | undefined {

@@ -5,6 +5,7 @@ import type { Key } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, type Json, type Log, messageOf, parseJson, toTimestamp } from '#lib'
 import { forgetWorkspace } from '../forget.ts'
+import { inspectWorkspace } from '../inspect.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
 import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
@@ -187,6 +188,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       await close(owner, 'Lost', undefined, new Error('the simulation was interrupted'))
       tell(owner)
     },
+    reconstruct: (owner, status) => inspectWorkspace(objects, owner, { status }),
     async forget(owner: Owner, how: ForgetOptions) {
       await forgetWorkspace(objects, owner, how)
       records.delete(idOf(owner))

@@ -1,17 +1,15 @@
 // The saved state: Secrets in the layout of Terraform's own kubernetes backend, so that terraform by hand reads it.
 // A chunked write is not atomic, so a whole copy of the new state lies beside it before the old one is touched.
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, sha256 } from '#lib'
-import { backupName, KEEP_FINALIZER, stateName, suffixOf } from '../names.ts'
+import { KEEP_FINALIZER, KEPT_ANNOTATION, stateName, suffixOf, WRITER_ANNOTATION } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
+import { type BackupRef, loadCopy } from './state-copies.ts'
 import { readState } from './state-file.ts'
-
-const DATA_KEY = 'tfstate'
-/** A Secret holds 1 MiB at most; base64 and metadata must fit into one request too. */
-export const CHUNK_BYTES = 900 * 1024
+import { DATA_KEY, letGo, putStateSecret, readChunks, toChunks, toStateSecret } from './state-secrets.ts'
 
 /** The labels by which the backend finds state. Its `labels` option would change them and hide the state. */
 export function backendLabels(suffix: string): Readonly<Record<string, string>> {
@@ -23,7 +21,7 @@ export function backendLabels(suffix: string): Readonly<Record<string, string>> 
   }
 }
 
-/** Undefined when no state was ever saved. Throws when what is there cannot be read and no whole copy exists. */
+/** Undefined when no state was ever saved. Throws when what is there cannot be read and no whole copy is as new. */
 export async function loadState(
   objects: Objects,
   key: ObjectKey,
@@ -34,7 +32,7 @@ export async function loadState(
   if (found.is === 'absent') return undefined
   if (found.is === 'whole' && readState(found.text)) return found.text
   for (const backup of [...backups].sort((a, b) => b.serial - a.serial)) {
-    const copy = await loadBackup(objects, key, backup.serial)
+    const copy = await loadCopy(objects, key, backup)
     if (copy !== undefined) return copy
   }
   throw new CaptError('CAPT_STATE_UNREADABLE', `the saved state in Secret ${stateName(suffix)} is cut or damaged`, {
@@ -42,55 +40,88 @@ export async function loadState(
   })
 }
 
-/** A saved state as it was found; without text when none was ever saved. */
+/** One Secret of the saved state, as it was when we last read or wrote it. */
+export interface PartRef {
+  readonly version: string
+  /** Of its data. */
+  readonly digest: string
+  /** It has our finalizer and belongs to the apply. */
+  readonly isHeld: boolean
+}
+
+/** A saved state as it was found; without text when none was saved or when it is damaged. */
 export interface StateCopy {
   readonly text?: string
-  readonly parts: number
+  readonly isDamaged?: boolean
+  readonly parts: readonly PartRef[]
+  /** Value of the annotation from which a lost record is rebuilt. */
+  readonly kept?: string
 }
 
 /** More than this is left to whoever needs it: what is only glanced at must not fill a memory. */
 const GLANCE_BYTES = 128 * 1024
 
 /** A look at the saved state in one request; undefined when that does not show a whole, small one. */
-export async function glanceAtState(objects: Objects, key: ObjectKey): Promise<StateCopy | undefined> {
-  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: stateName(suffixOf(key)) })
-  if (!secret) return { parts: 0 }
-  const data = secret.data?.[DATA_KEY] ?? ''
-  if (data.length > GLANCE_BYTES) return undefined
+export async function glanceAtState(objects: Objects, owner: Owner): Promise<StateCopy | undefined> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: owner.namespace, name: stateName(suffixOf(owner)) })
+  if (!secret) return { parts: [] }
+  if ((secret.data?.[DATA_KEY] ?? '').length > GLANCE_BYTES) return undefined
+  const seen = toCopy([secret], owner)
+  return seen.text === undefined ? undefined : seen
+}
+
+/** The saved state with all of its parts, whole or not. */
+export async function observeState(objects: Objects, owner: Owner): Promise<StateCopy> {
+  return toCopy(await readParts(objects, owner), owner)
+}
+
+/** Parts of which one in the middle is gone are found too, so that none is left behind. */
+async function readParts(objects: Objects, { namespace, name }: ObjectKey): Promise<readonly (Secret | undefined)[]> {
+  const suffix = suffixOf({ namespace, name })
+  const parts: (Secret | undefined)[] = []
+  for (let gap = 0; gap < MAX_GAP && unpack(parts) === undefined; ) {
+    const secret = await objects.get<Secret>(SecretKind, { namespace, name: stateName(suffix, parts.length) })
+    gap = secret ? 0 : gap + 1
+    parts.push(secret)
+  }
+  return parts.slice(0, parts.findLastIndex((one) => one !== undefined) + 1)
+}
+
+const MAX_GAP = 2
+
+function unpack(parts: readonly (Secret | undefined)[]): string | undefined {
+  const chunks = parts.map((secret) => Buffer.from(secret?.data?.[DATA_KEY] ?? '', 'base64'))
   try {
-    const text = gunzipSync(Buffer.from(data, 'base64')).toString('utf8')
-    return readState(text) ? { text, parts: 1 } : undefined
+    const text = gunzipSync(Buffer.concat(chunks)).toString('utf8')
+    return readState(text) ? text : undefined
   } catch {
     return undefined
   }
 }
 
-export async function loadBackup(objects: Objects, key: ObjectKey, serial: number): Promise<string | undefined> {
-  const found = await readChunks(objects, key.namespace, (part) => backupName(suffixOf(key), serial, part))
-  return found.is === 'whole' && readState(found.text) ? found.text : undefined
-}
-
-export interface BackupRef {
-  readonly serial: number
-  readonly parts: number
-  readonly savedAt: string
-  readonly resources: number
-}
-
-/** A copy under its own name; it is not what Terraform's backend reads. */
-export async function saveBackup(objects: Objects, owner: Owner, text: string, savedAt: string): Promise<BackupRef> {
-  const { serial, addresses } = readState(text)!
-  const chunks = toChunks(text)
-  for (const [part, chunk] of chunks.entries()) {
-    const metadata = keptMetadata(owner, backupName(suffixOf(owner), serial, part), 'backup')
-    await putSecret(objects, metadata, chunk)
+function toCopy(parts: readonly (Secret | undefined)[], owner: Owner): StateCopy {
+  const text = unpack(parts)
+  const kept = parts[0]?.metadata.annotations?.[KEPT_ANNOTATION]
+  const hasData = parts.some((secret) => secret?.data?.[DATA_KEY] !== undefined)
+  return {
+    ...(text === undefined ? {} : { text }),
+    ...(text === undefined && hasData ? { isDamaged: true } : {}),
+    parts: parts.map((secret) => (secret ? toPartRef(secret, owner) : MISSING_PART)),
+    ...(kept === undefined ? {} : { kept }),
   }
-  return { serial, parts: chunks.length, savedAt, resources: addresses.length }
 }
 
-export async function deleteBackup(objects: Objects, owner: ObjectKey, backup: BackupRef): Promise<void> {
-  for (let part = 0; part < backup.parts; part++) {
-    await letGo(objects, { namespace: owner.namespace, name: backupName(suffixOf(owner), backup.serial, part) })
+/** A part that is not there: its next write makes it. */
+const MISSING_PART: PartRef = { version: '', digest: '', isHeld: false }
+
+export function toPartRef({ metadata, data }: Secret, owner: Owner): PartRef {
+  const { finalizers = [], ownerReferences = [], deletionTimestamp, resourceVersion = '' } = metadata
+  const isOwned = ownerReferences.some(({ uid }) => uid === owner.uid)
+  return {
+    version: resourceVersion,
+    digest: sha256(data?.[DATA_KEY] ?? ''),
+    // Nothing can be added to an object that is going.
+    isHeld: deletionTimestamp !== undefined || (finalizers.includes(KEEP_FINALIZER) && isOwned),
   }
 }
 
@@ -99,7 +130,7 @@ export async function saveState(objects: Objects, owner: Owner, text: string, pr
   const suffix = suffixOf(owner)
   const chunks = toChunks(text)
   for (const [part, chunk] of chunks.entries()) {
-    await putSecret(objects, stateMetadata(owner, part), chunk)
+    await putStateSecret(objects, stateMetadata(owner, part), chunk)
   }
   for (let part = chunks.length; part < previousParts; part++) {
     await letGo(objects, { namespace: owner.namespace, name: stateName(suffix, part) })
@@ -112,7 +143,7 @@ export async function saveFirstState(objects: Objects, owner: Owner, text: strin
   const [chunk, ...more] = toChunks(text)
   if (!chunk || more.length > 0) return false
   try {
-    await objects.create<Secret>(SecretKind, toSecret(stateMetadata(owner, 0), chunk))
+    await objects.create<Secret>(SecretKind, toStateSecret(stateMetadata(owner, 0), chunk))
     return true
   } catch (error) {
     if (isKubeError(error, 'AlreadyExists')) return false
@@ -120,7 +151,7 @@ export async function saveFirstState(objects: Objects, owner: Owner, text: strin
   }
 }
 
-function stateMetadata(owner: Owner, part: number): Secret['metadata'] {
+export function stateMetadata(owner: Owner, part: number): Secret['metadata'] {
   const suffix = suffixOf(owner)
   const kept = keptMetadata(owner, stateName(suffix, part), 'state')
   return { ...kept, labels: { ...kept.labels, ...backendLabels(suffix) }, annotations: { encoding: 'gzip' } }
@@ -142,47 +173,16 @@ export async function verifyState(objects: Objects, key: ObjectKey, text: string
 /** Takes the saved state away, or lets go of it so that it outlives the apply. */
 export async function releaseState(objects: Objects, key: ObjectKey, keep: boolean): Promise<void> {
   const suffix = suffixOf(key)
-  for (let part = 0; ; part++) {
-    const name = stateName(suffix, part)
-    const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
-    if (!secret) return
+  const parts = await readParts(objects, key)
+  for (const [part, secret] of parts.entries()) {
+    if (!secret) continue
     if (keep) await disown(objects, secret)
-    else await letGo(objects, { namespace: key.namespace, name })
+    else await letGo(objects, { namespace: key.namespace, name: stateName(suffix, part) })
   }
 }
 
 export function chunksOf(text: string): number {
   return toChunks(text).length
-}
-
-let packed: { readonly text: string; readonly chunks: readonly Buffer[] } | undefined
-
-/** A state is saved ten times a second while it grows: packed once each time, and lightly. */
-function toChunks(text: string): readonly Buffer[] {
-  if (packed?.text === text) return packed.chunks
-  const bytes = gzipSync(text, { level: 1 })
-  const chunks: Buffer[] = []
-  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) chunks.push(bytes.subarray(at, at + CHUNK_BYTES))
-  packed = { text, chunks }
-  return chunks
-}
-
-type Found = { readonly is: 'absent' | 'cut' } | { readonly is: 'whole'; readonly text: string; readonly parts: number }
-
-/** Chunks are read until they make a whole; annotations cannot be trusted, because Terraform keeps them as they are. */
-async function readChunks(objects: Objects, namespace: string, nameOf: (part: number) => string): Promise<Found> {
-  const chunks: Buffer[] = []
-  for (;;) {
-    const secret = await objects.get<Secret>(SecretKind, { namespace, name: nameOf(chunks.length) })
-    const data = secret?.data?.[DATA_KEY]
-    if (data === undefined) return { is: chunks.length === 0 ? 'absent' : 'cut' }
-    chunks.push(Buffer.from(data, 'base64'))
-    try {
-      return { is: 'whole', text: gunzipSync(Buffer.concat(chunks)).toString('utf8'), parts: chunks.length }
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'Z_BUF_ERROR') return { is: 'cut' }
-    }
-  }
 }
 
 /** How many chunks the saved state has now. */
@@ -191,43 +191,10 @@ export async function countChunks(objects: Objects, key: ObjectKey): Promise<num
   return found.is === 'whole' ? found.parts : 0
 }
 
-async function putSecret(objects: Objects, metadata: Secret['metadata'], chunk: Buffer): Promise<void> {
-  await objects.apply(SecretKind, toSecret(metadata, chunk))
-}
-
-function toSecret(metadata: Secret['metadata'], chunk: Buffer): Secret {
-  const data = { [DATA_KEY]: chunk.toString('base64') }
-  return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
-}
-
-/** Removes our hold, then the object; forgives one that is gone. */
-export async function letGo(objects: Objects, key: ObjectKey): Promise<void> {
-  await removeHold(objects, key)
-  await objects.delete(SecretKind, key)
-}
-
-export async function removeHold(objects: Objects, key: ObjectKey): Promise<void> {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const secret = await objects.get<Secret>(SecretKind, key)
-    const { finalizers = [], resourceVersion } = secret?.metadata ?? {}
-    if (!finalizers.includes(KEEP_FINALIZER)) return
-    const left = finalizers.filter((one) => one !== KEEP_FINALIZER)
-    const body = { metadata: { resourceVersion, finalizers: left.length > 0 ? left : null } }
-    try {
-      await objects.patch(SecretKind, key, { type: 'merge', body })
-      return
-    } catch (error) {
-      if (isKubeError(error, 'NotFound')) return
-      if (!isKubeError(error, 'Conflict')) throw error
-    }
-  }
-  throw new CaptError('CAPT_CONTENDED', `Secret ${key.namespace}/${key.name} keeps changing`, {
-    hint: 'the next attempt tries again',
-  })
-}
-
 async function disown(objects: Objects, secret: Secret): Promise<void> {
   const { namespace, name, resourceVersion } = secret.metadata
-  const body = { metadata: { resourceVersion, finalizers: null, ownerReferences: null } }
+  // What the record referred to goes with the record.
+  const annotations = { [KEPT_ANNOTATION]: null, [WRITER_ANNOTATION]: null }
+  const body = { metadata: { resourceVersion, annotations, finalizers: null, ownerReferences: null } }
   await objects.patch(SecretKind, { namespace: namespace!, name }, { type: 'merge', body })
 }

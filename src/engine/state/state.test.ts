@@ -4,8 +4,9 @@ import { describe, it } from 'node:test'
 import { type Secret, SecretKind } from '#api'
 import { memoryCluster } from '#testing'
 import { stateName, suffixOf } from '../names.ts'
+import { saveBackup } from './state-copies.ts'
 import { chooseState, readState } from './state-file.ts'
-import { loadState, saveBackup, saveState, verifyState } from './state-store.ts'
+import { loadState, saveState, verifyState } from './state-store.ts'
 
 const owner = { namespace: 'default', name: 'prod-1', uid: 'u', apiVersion: 'x/v1', kind: 'WorkspaceTemplateApply' }
 const stateText = (serial: number, lineage = 'l', resources: readonly object[] = [], extra = '') =>

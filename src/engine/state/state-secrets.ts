@@ -1,0 +1,82 @@
+// The Secrets that states lie in: packed, cut into chunks, held until we let them go.
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { type Secret, SecretKind } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError } from '#lib'
+import { KEEP_FINALIZER } from '../names.ts'
+import type { ObjectKey } from '../workspace.ts'
+
+export const DATA_KEY = 'tfstate'
+/** A Secret holds 1 MiB at most; base64 and metadata must fit into one request too. */
+export const CHUNK_BYTES = 900 * 1024
+
+let packed: { readonly text: string; readonly chunks: readonly Buffer[] } | undefined
+
+/** A state is saved ten times a second while it grows: packed once each time, and lightly. */
+export function toChunks(text: string): readonly Buffer[] {
+  if (packed?.text === text) return packed.chunks
+  const bytes = gzipSync(text, { level: 1 })
+  const chunks: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) chunks.push(bytes.subarray(at, at + CHUNK_BYTES))
+  packed = { text, chunks }
+  return chunks
+}
+
+export type Found =
+  | { readonly is: 'absent' | 'cut' }
+  | { readonly is: 'whole'; readonly text: string; readonly parts: number }
+
+/** Chunks are read until they make a whole; annotations cannot be trusted, because Terraform keeps them as they are. */
+export async function readChunks(
+  objects: Objects,
+  namespace: string,
+  nameOf: (part: number) => string,
+): Promise<Found> {
+  const chunks: Buffer[] = []
+  for (;;) {
+    const secret = await objects.get<Secret>(SecretKind, { namespace, name: nameOf(chunks.length) })
+    const data = secret?.data?.[DATA_KEY]
+    if (data === undefined) return { is: chunks.length === 0 ? 'absent' : 'cut' }
+    chunks.push(Buffer.from(data, 'base64'))
+    try {
+      return { is: 'whole', text: gunzipSync(Buffer.concat(chunks)).toString('utf8'), parts: chunks.length }
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'Z_BUF_ERROR') return { is: 'cut' }
+    }
+  }
+}
+
+export async function putStateSecret(objects: Objects, metadata: Secret['metadata'], chunk: Buffer): Promise<void> {
+  await objects.apply(SecretKind, toStateSecret(metadata, chunk))
+}
+
+export function toStateSecret(metadata: Secret['metadata'], chunk: Buffer): Secret {
+  const data = { [DATA_KEY]: chunk.toString('base64') }
+  return { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
+}
+
+/** Removes our hold, then the object; forgives one that is gone. */
+export async function letGo(objects: Objects, key: ObjectKey): Promise<void> {
+  await removeHold(objects, key)
+  await objects.delete(SecretKind, key)
+}
+
+export async function removeHold(objects: Objects, key: ObjectKey): Promise<void> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const secret = await objects.get<Secret>(SecretKind, key)
+    const { finalizers = [], resourceVersion } = secret?.metadata ?? {}
+    if (!finalizers.includes(KEEP_FINALIZER)) return
+    const left = finalizers.filter((one) => one !== KEEP_FINALIZER)
+    const body = { metadata: { resourceVersion, finalizers: left.length > 0 ? left : null } }
+    try {
+      await objects.patch(SecretKind, key, { type: 'merge', body })
+      return
+    } catch (error) {
+      if (isKubeError(error, 'NotFound')) return
+      if (!isKubeError(error, 'Conflict')) throw error
+    }
+  }
+  throw new CaptError('CAPT_CONTENDED', `Secret ${key.namespace}/${key.name} keeps changing`, {
+    hint: 'the next attempt tries again',
+  })
+}
