@@ -27,6 +27,8 @@ export interface StartRequest {
   readonly timeoutSeconds: number
   /** Value of the retry annotation; a new one starts the count of attempts again. */
   readonly retryToken?: string
+  /** Resources that the status of the apply speaks of; counts where there is no record. */
+  readonly expected?: number
   /** The last run that the decision was made upon; when there is a newer one, nothing is started. */
   readonly basedOn?: { readonly runId: string | undefined }
 }

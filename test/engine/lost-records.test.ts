@@ -137,6 +137,28 @@ describe('a workspace whose records are lost', { skip: !hasTerraform && 'no terr
     manager = await world.manager()
     const stalled = await world.until('nothing-left', isStalled)
     assert.match(messageOf(stalled), /5 resources are recorded/)
+    // Told once, it stays so: the status that names them is not overwritten by the lack of a record.
+    await manager.stop()
+    manager = await world.manager()
+    await world.until('nothing-left', isStalled)
     assert.deepEqual(ledger('nothing-left').gone, [])
+  })
+
+  it('makes nothing twice when record, state and folder are gone and the status of the apply names resources', async () => {
+    const { objects } = world.connection
+    await make('status-only')
+    await manager.stop()
+    for (const name of [namesOf('status-only').record, namesOf('status-only').state])
+      await strip(objects, SecretKind, name)
+    rmSync(folderOf('status-only'), { recursive: true, force: true })
+    manager = await world.manager()
+    await world.until('status-only', isStalled)
+    await retry('status-only')
+    const stalled = await world.until(
+      'status-only',
+      (apply) => isStalled(apply) && (apply.status?.run?.attempt ?? 0) === 1,
+    )
+    assert.match(messageOf(stalled), /5 resources are recorded/)
+    assert.deepEqual(ledger('status-only').made, FIVE)
   })
 })

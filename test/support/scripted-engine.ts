@@ -63,6 +63,7 @@ export function scriptedEngine(
     },
     async cancel() {},
     async abandon() {},
+    reconstruct: async () => ({ is: 'empty', notes: [] }),
     async forget(owner) {
       records.delete(keyText(owner))
     },

@@ -69,6 +69,7 @@ async function startRun(
     ...(workspace ? { workspace } : {}),
     ...(own ? { credentials: { namespace: own.namespace ?? owner.namespace, name: own.name } } : {}),
     ...(retryToken === undefined ? {} : { retryToken }),
+    ...(view.record ? {} : { expected: apply.status?.state?.resources ?? 0 }),
     basedOn: { runId: view.record?.run?.id },
   })
   const why = view.activity === 'lost' ? 'Taking up an interrupted' : 'Starting'

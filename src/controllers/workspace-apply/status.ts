@@ -39,7 +39,8 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
       ...(run?.fault || run?.phase === 'Succeeded' ? { lastError: isUpToDate ? undefined : run.fault } : {}),
       attempts: run?.attempt,
       suspects: record && record.suspects.length > 0 ? record.suspects : undefined,
-      state: record?.state,
+      // Without a record the last word about resources stays: it is a witness when everything else is lost.
+      ...(record ? { state: record.state } : {}),
     },
     conditions: [
       syncedCondition(seen, decision),

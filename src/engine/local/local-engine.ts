@@ -112,7 +112,7 @@ class LocalEngine implements Engine {
     if (isOpen(seen?.record.run) && (await this.#activityOf(owner, seen.record.run)) !== 'lost') return
     const { clock, workDir } = this.#options
     const folder = folderPath(workDir, owner)
-    const record = openRun(seen?.record ?? freshRecord(), request, folder, toTimestamp(clock.now()))
+    const record = openRun(seen?.record ?? freshRecord(request.expected), request, folder, toTimestamp(clock.now()))
     if (this.#slots.take()) {
       await this.#begin(request, seen, record)
       return

@@ -82,8 +82,9 @@ export async function changeRecord(objects: Objects, owner: Owner, change: Recor
   })
 }
 
-export function freshRecord(): RunRecord {
-  return newRecord(randomUUID())
+/** `expected`: resources that the status of the apply speaks of although there is no record. */
+export function freshRecord(expected = 0): RunRecord {
+  return { ...newRecord(randomUUID()), ...(expected > 0 ? { expected } : {}) }
 }
 
 /** The log of a past run as it was filed; undefined when it is not there any more. */

@@ -135,6 +135,8 @@ export interface RunRecord {
   readonly plan?: PlanRef
   /** Whole copies of earlier states, newest first. */
   readonly backups: readonly BackupRef[]
+  /** Resources that the status of the apply spoke of when this record took the place of one that was lost. */
+  readonly expected?: number
   /** Copies of a state of several parts, announced before they are written and gone when the state is saved. */
   readonly pending?: readonly CopyRef[]
   /** Saved by runners that had lost their lock; a person decides what becomes of them. */

@@ -152,6 +152,8 @@ describe('what a workspace holds', () => {
     ['no record, no resource found by tag', { record: RECORDS.none, tags: 0 }, 'empty'],
     ['no record, but the status of the apply names five resources', { record: RECORDS.none, status: 5 }, 'LOST'],
     ['a damaged record, but the status names five resources', { record: RECORDS.damaged, status: 5 }, 'LOST'],
+    ['a record that replaces a lost one with five resources', { record: { is: 'whole', expected: 5 } }, 'LOST'],
+    ['such a record, and the state found', { record: { is: 'whole', expected: 5 }, state: state(5) }, 'state'],
     ['an empty record and an outdated status', { status: 5 }, 'empty'],
     ['a record of five without state, copies not read yet', { record: RECORDS.five, ...unread }, 'ask copies'],
     ['a damaged state, copies not read yet', { state: damaged, ...unread }, 'ask copies'],

@@ -30,7 +30,7 @@ export interface CopySource {
 
 export type RecordSource =
   | { readonly is: 'missing' | 'damaged' }
-  | ({ readonly is: 'whole' } & Pick<RunRecord, 'state' | 'backend' | 'restored'> & {
+  | ({ readonly is: 'whole' } & Pick<RunRecord, 'state' | 'backend' | 'restored' | 'expected'> & {
         /** The runner of the last run died in it: the state may have moved on since the record was written. */
         readonly isInterrupted?: boolean
       })
@@ -172,7 +172,7 @@ function decideEmpty(sources: WorkspaceSources): Reconstruction {
   // Destroyed, by the word of the record: what copies had before is gone.
   if (record.is === 'whole' && record.state) return { is: 'empty', notes: [] }
   const inCopies = copies.map(({ source }) => (isWhole(source) ? source.resources : 0))
-  const known = Math.max(record.is === 'whole' ? 0 : status, ...inCopies)
+  const known = Math.max(record.is === 'whole' ? (record.expected ?? 0) : status, ...inCopies)
   if (known > 0) return lostStall(sources, known)
   if (record.is === 'whole') return { is: 'empty', notes: [] }
   if (tags === undefined) return { is: 'ask', for: 'tags' }

@@ -16,13 +16,14 @@ export function stateSource(text: string | undefined, isDamaged = false): StateS
 
 export function recordSource(record: RunRecord | undefined, isInterrupted: boolean): RecordSource {
   if (!record) return { is: 'missing' }
-  const { state, backend, restored } = record
+  const { state, backend, restored, expected } = record
   return {
     is: 'whole',
     isInterrupted,
     ...(state ? { state } : {}),
     ...(backend === undefined ? {} : { backend }),
     ...(restored ? { restored } : {}),
+    ...(expected === undefined ? {} : { expected }),
   }
 }
 
