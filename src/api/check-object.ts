@@ -6,6 +6,7 @@ import { RULES_NOT_CHECKED } from './engine/faults.ts'
 import { quote } from './engine/go-text.ts'
 import type { Fault } from './engine.ts'
 import type { UnknownObject } from './object.ts'
+import { replacementOf } from './retired.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** One thing wrong with an object, for people. */
@@ -29,7 +30,7 @@ export function checkObject<S, T>(kind: Kind<S, T>, object: UnknownObject, old?:
   const { value, unknown } = admit(object)
   const faults = [
     ...checkMetadata(object),
-    ...unknown.map((path) => unknownField(kind.schema, path)),
+    ...unknown.map((path) => unknownField(kind, path)),
     ...engine
       .validate(value, old && admit(old).value)
       .filter((fault) => fault !== RULES_NOT_CHECKED)
@@ -38,7 +39,9 @@ export function checkObject<S, T>(kind: Kind<S, T>, object: UnknownObject, old?:
   return { object: value as unknown as KindOf<Kind<S, T>>, faults }
 }
 
-function unknownField(schema: JsonSchema, path: string): ObjectFault {
+function unknownField({ kind, schema }: Pick<Kind, 'kind' | 'schema'>, path: string): ObjectFault {
+  const replacement = replacementOf(kind, path)
+  if (replacement !== undefined) return { path, message: 'is a field that capt does not have', hint: replacement }
   const steps = stepsOf(path)
   const name = String(steps.at(-1))
   const parent = schemaAt(schema, steps.slice(0, -1))

@@ -16,6 +16,7 @@ import { loadYaml } from './engine/lazy.ts'
 import { ALL_KINDS } from './kinds/index.ts'
 import { childOf, lineOfNode, lineOfPath } from './manifest-lines.ts'
 import type { UnknownObject } from './object.ts'
+import { replacementOfKind } from './retired.ts'
 import { respell } from './spelling.ts'
 
 export interface Manifest {
@@ -137,6 +138,9 @@ function unknownKind(group: string, kind: string): ObjectFault[] {
     return [
       { path: 'apiVersion', message: `${kind} is not of the group ${group}`, hint: `write ${sameName.apiVersion}` },
     ]
+  const replacement = group.endsWith('cluster.x-k8s.io') ? replacementOfKind(kind) : undefined
+  if (replacement !== undefined)
+    return [{ path: 'kind', message: `${kind} is a kind that capt does not have`, hint: replacement }]
   const inGroup = ALL_KINDS.filter((one) => one.group === group).map((one) => one.kind)
   const near = closest(kind, inGroup)
   // AWSCluster is not a misspelt CAPTCluster.

@@ -22,9 +22,10 @@ const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn'
 const isOldAddon = ({ apiVersion }: UnknownObject) =>
   groupOf(apiVersion) === ADDONS && /\/v1alpha[34]$/.test(apiVersion)
 
-export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
-  if (!manifests.some(({ object }) => isOldAddon(object) || isReadinessJob(object))) return { manifests, notes: [] }
+export function upgradeManifests(given: readonly Manifest[]): Upgraded {
   const notes: string[] = []
+  const manifests = given.map((manifest) => upgradeTemplate(manifest, notes))
+  if (!manifests.some(({ object }) => isOldAddon(object) || isReadinessJob(object))) return { manifests, notes }
   const gone = new Set<Manifest>()
   const made: Manifest[] = []
   for (const manifest of manifests) {
@@ -72,6 +73,26 @@ export function upgradeManifests(manifests: readonly Manifest[]): Upgraded {
     )
   }
   return { manifests: [...manifests.filter((manifest) => !gone.has(manifest)), ...made], notes }
+}
+
+const TEMPLATES = ['CAPTControlPlaneTemplate', 'CAPTClusterTemplate']
+/** Parts of an embedded ObjectMeta that say nothing about the objects made from a template. */
+const OWN_METADATA = ['name', 'generateName', 'namespace', 'finalizers', 'creationTimestamp']
+
+/** Older templates hold a whole ObjectMeta: labels and annotations are kept, the rest is of no object in particular. */
+function upgradeTemplate(manifest: Manifest, notes: string[]): Manifest {
+  const { object } = manifest
+  const spec = isPlainObject(object['spec']) ? object['spec'] : {}
+  const template = isPlainObject(spec['template']) ? spec['template'] : {}
+  const { metadata } = template
+  if (!TEMPLATES.includes(object.kind) || !isPlainObject(metadata)) return manifest
+  const dropped = OWN_METADATA.filter((field) => Object.hasOwn(metadata, field))
+  if (dropped.length === 0) return manifest
+  const kept = Object.fromEntries(Object.entries(metadata).filter(([field]) => !dropped.includes(field)))
+  notes.push(
+    `${object.kind}/${object.metadata.name}: spec.template.metadata.${dropped.join(', .')} is left out: each object made from a template has its own; labels and annotations are kept`,
+  )
+  return { ...manifest, object: { ...object, spec: { ...spec, template: { ...template, metadata: kept } } } }
 }
 
 function withObject(manifest: Manifest, object: UnknownObject): Manifest {

@@ -41,7 +41,7 @@ export async function loadManifests(files: readonly string[], io: Io): Promise<r
   if (!first) return upgraded.manifests
   for (const fault of more.slice(0, 20))
     io.stderr.write(
-      `also: ${fault.subject}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}\n  at   ${fault.at}\n`,
+      `also: ${fault.subject}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}\n  at   ${fault.at}\n${fault.hint ? `  hint ${fault.hint}\n` : ''}`,
     )
   const error = toCaptError(first, more.length)
   throw new CaptError(error.code, error.message, {
