@@ -210,7 +210,7 @@ export const WorkspaceTemplateApply = defineKind({
   ],
   rules: [
     {
-      rule: '!has(self.spec.waitForWorkspaces) || !self.spec.waitForWorkspaces.exists(other, !has(other.namespace) && other.name == self.metadata.name)',
+      rule: '!has(self.spec.waitForWorkspaces) || !self.spec.waitForWorkspaces.exists(other, !has(other.__namespace__) && other.name == self.metadata.name)',
       message: 'spec.waitForWorkspaces must not name the object itself: it would wait for ever',
     },
   ],
