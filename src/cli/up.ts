@@ -33,7 +33,11 @@ export const command: Command = {
       about: 'Manifest to apply once it is ready.',
     },
     ...ENGINE_OPTION,
-    'log-level': { type: 'string', value: 'LEVEL', default: 'info', about: 'debug, info, warn or error.' },
+    'log-level': {
+      type: 'string',
+      value: 'LEVEL',
+      about: 'debug, info, warn or error; warn on a terminal, info otherwise.',
+    },
   },
   onSignal: 'stops',
   async run(args, io) {
@@ -49,7 +53,8 @@ export const command: Command = {
       host,
       port,
       ...(typeof engine === 'string' ? { engine } : {}),
-      logLevel: String(args.values['log-level']),
+      // A terminal is for people: they ask with get, describe and logs.
+      logLevel: String(args.values['log-level'] ?? (io.stderr.isTerminal ? 'warn' : 'info')),
       logTo: io.stderr,
       env: io.env,
     })
