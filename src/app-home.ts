@@ -22,6 +22,7 @@ import {
   type Simulation,
   simulatedInstances,
 } from '#simulation'
+import { markHome } from './app-beside.ts'
 import { CONTROLLER_GROUPS } from './app-controllers.ts'
 import { type Manager, startManager } from './app-manager.ts'
 import type { Sink } from './cli/command.ts'
@@ -118,6 +119,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       },
     })
     const { client, objects } = manager.connection
+    const unmark = await markHome(objects)
     return {
       url: server.url,
       kubeconfig,
@@ -129,6 +131,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       },
       failed: (signal) => manager.failed(signal),
       async stop() {
+        await unmark()
         await manager.stop()
         await simulation?.stop()
         await server.close()

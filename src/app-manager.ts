@@ -27,6 +27,7 @@ import {
   serveMetrics,
   until,
 } from '#server'
+import { refuseBesideHome } from './app-beside.ts'
 import { CONTROLLER_GROUPS, type ControllerGroup, controllersOf } from './app-controllers.ts'
 import { startEngine } from './app-engine.ts'
 import { awsInstances, eitherInstances } from './app-instances.ts'
@@ -125,6 +126,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
   // What is still on its way ends here: a successor may begin in five seconds.
   lost.catch(() => connection.client.close())
   try {
+    if (!options.extra) await refuseBesideHome(connection)
     const versions = await servedVersions(connection)
     const election = options.leaderElection === undefined ? undefined : startElection(access, options.leaderElection)
     const objects = election ? fenced(connection.objects, election) : connection.objects

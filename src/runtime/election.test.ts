@@ -109,6 +109,11 @@ describe('leader election', () => {
     const b = aCandidate(server, clock, 'b')
     await clock.advance(300_000)
     assert.deepEqual([server.holder(), b.seen.elected, b.election.holds()], ['a', false, false])
+    // Once, and with the holder, so that a manager that waits does not look like one that hangs.
+    assert.deepEqual(
+      b.log.lines.map(({ message, keys }) => [message, keys['holder']]),
+      [['Another manager leads; waiting for its lease', 'a']],
+    )
   })
 
   it('takes over from a leader that was killed, one lease duration after its last sign of life', async () => {

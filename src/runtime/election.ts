@@ -44,6 +44,7 @@ export function runElection(options: ElectionOptions): Election {
   let renewedAt = Number.NEGATIVE_INFINITY
   let current: Live<Lease> | undefined
   let sighting: Sighting | undefined
+  let waitedFor: string | undefined
   let timer: Timer | undefined
   let watchdog: Timer | undefined
   let pending: Promise<unknown> = Promise.resolve()
@@ -79,10 +80,18 @@ export function runElection(options: ElectionOptions): Election {
     return now - sighting.at >= Math.max(leaseDurationMs, leaseDurationSeconds * 1000)
   }
 
+  /** Once per holder: a manager that waits must not look like one that hangs. */
+  function reportHolder(holder: string): void {
+    if (holder === waitedFor) return
+    waitedFor = holder
+    log.info('Another manager leads; waiting for its lease', { Lease: key.name, namespace: key.namespace, holder })
+  }
+
   async function tryOnce(): Promise<number | undefined> {
     // What we wrote last is tried first; only when it was refused do we look again.
     current ??= await objects.get<Lease>(LeaseKind, key)
     if (current && !isFree(current)) {
+      reportHolder(current.spec?.holderIdentity ?? '')
       current = undefined
       return undefined
     }

@@ -193,6 +193,17 @@ describe('with an embedded home', () => {
     )
   })
 
+  it('capt manager is refused beside a home, which runs the controllers itself', async () => {
+    const { code, err } = await shipped.capt(['manager', '--engine', 'simulated'], {
+      env: { ...shipped.env, KUBECONFIG: home.kubeconfig },
+      timeoutMs: 60_000,
+    })
+    assert.equal(code, 1)
+    const holder = `process ${home.pid} on`
+    assert.ok(err.includes(`error: ${home.url} is the embedded home of capt up (${holder} `), err)
+    assert.match(err, /CAPT_HOME_RUNS_CONTROLLERS\n {2}hint name another management cluster/)
+  })
+
   it('capt apply writes nothing when one of the kinds is not served', async () => {
     mkdirSync(join(shipped.folder, 'mixed'))
     write('mixed/a.yaml', MANIFEST.replace('one', 'first'))
