@@ -1,5 +1,11 @@
 // The controllers of a manager, by the groups it was asked for, each with the ports it needs.
-import { addonDeliveryController, addonPipelineController, DELIVERY_CONTROLLER, type Instances } from '#addons'
+import {
+  addonDeliveryController,
+  addonPipelineController,
+  clusterTeardown,
+  DELIVERY_CONTROLLER,
+  type Instances,
+} from '#addons'
 import { clusterKind, type Key } from '#api'
 import type { Aws } from '#aws'
 import { checkPair } from '#catalog'
@@ -71,6 +77,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
       metrics,
       reach: ports.reach,
       secrets: ports.watchSecrets ? 'watched' : { wake: (plane) => ports.wake(planes.name, plane) },
+      teardown: clusterTeardown({ workloads, instances: ports.instances }),
       oldestNode: (key) => oldestNodeOf(workloads, key),
       checkVersion: (kubernetes) => {
         const [fault] = checkPair({ kubernetes })

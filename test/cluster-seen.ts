@@ -160,6 +160,7 @@ export function aPlaneSeen(over: PlaneOver = {}): PlaneSeen {
       spotRole: { is: 'unknown' },
       reached: { is: 'yes' },
       secrets: { is: 'unknown' },
+      cleared: { is: 'yes' },
     },
     nowMs: NOW_MS,
     ...over.seen,

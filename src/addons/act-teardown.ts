@@ -1,11 +1,12 @@
 // Carries out the steps of a teardown: deletes, takes finalizers off what nobody will finish, closes gates.
 
-import { AddonDelivery, type AnyObject, keyOf } from '#api'
+import { AddonDelivery, type AnyObject, type Key, keyOf } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { ownValue } from '#lib'
 import type { World } from '#runtime'
 import { labelCluster } from './act-delivery.ts'
 import { carrierKind } from './carriers.ts'
+import type { DeliveryPorts } from './delivery-ports.ts'
 import type { DeliverySeen } from './delivery-seen.ts'
 import { GATES_ANNOTATION } from './names.ts'
 import type { Observer } from './observe-delivery.ts'
@@ -20,9 +21,20 @@ export async function actTeardown(
 ): Promise<void> {
   const cluster = { namespace: seen.delivery.metadata.namespace!, name: seen.delivery.spec.clusterName }
   if (action.do === 'close-gate') return await closeGate(world, observer, seen, action.stage)
+  await actOnWorkload(world, observer.ports, cluster, seen.delivery, action)
+}
+
+/** Everything but the gate of a stage. Events are reported about the given object. */
+export async function actOnWorkload(
+  world: World,
+  ports: Pick<DeliveryPorts, 'workloads' | 'instances'>,
+  cluster: Key,
+  about: AnyObject,
+  action: Exclude<TeardownAction, { readonly do: 'close-gate' }>,
+): Promise<void> {
   if (action.do === 'terminate') {
-    await observer.ports.instances?.terminate(cluster, action.instances)
-    world.events.emit(seen.delivery, {
+    await ports.instances?.terminate(cluster, action.instances)
+    world.events.emit(about, {
       type: 'Warning',
       reason: 'InstancesTerminated',
       message: `Terminated ${action.instances.join(', ')}`,
@@ -31,8 +43,8 @@ export async function actTeardown(
     return
   }
   if (action.do === 'remove-network') {
-    await observer.ports.instances?.removeNetwork?.(cluster, action.objects)
-    world.events.emit(seen.delivery, {
+    await ports.instances?.removeNetwork?.(cluster, action.objects)
+    world.events.emit(about, {
       type: 'Warning',
       reason: 'NetworkObjectsDeleted',
       message: `Deleted ${action.objects.map(({ kind, id }) => `${kind} ${id}`).join(', ')}`,
@@ -41,7 +53,7 @@ export async function actTeardown(
     return
   }
   const isHome = action.do === 'delete' && action.where === 'home'
-  const objects = isHome ? world.objects : (await observer.ports.workloads.open(cluster))?.objects
+  const objects = isHome ? world.objects : (await ports.workloads.open(cluster))?.objects
   if (!objects) return
   for (const thing of action.things) {
     if (action.do === 'delete')

@@ -29,7 +29,11 @@ export function decideDelivery(seen: DeliverySeen): Decision<DeliveryAction> {
 
 function decideTeardown(seen: DeliverySeen, isGoing: boolean): Decision<DeliveryAction> {
   const { decision, isOver, summary } = judgeTeardown(seen.teardown!, seen.nowMs)
-  if (isOver && isGoing) return act<DeliveryAction>({ do: 'remove-finalizer' })
+  const { finished, leftovers } = seen.teardown!
+  // What is left is reported before the delivery may go.
+  const isReported = finished !== undefined || leftovers.length === 0
+  if (isOver && isGoing && isReported) return act<DeliveryAction>({ do: 'remove-finalizer' })
+  if (isOver && isGoing) return waiting('TornDown', summary, 0.1)
   if (isOver) return seen.teardown!.cause === 'cluster' ? waiting('TornDown', summary) : waiting('Removed', summary, 1)
   if (decision.is !== 'act') return decision
   return act<DeliveryAction>(...decision.actions.map((action) => ({ do: 'teardown' as const, action })))

@@ -1,5 +1,5 @@
 // What an AddonDelivery reports: one entry per stage with delivered and healthy as two columns, and what is under way.
-import { RETRY_ANNOTATION, type StageStatus } from '#api'
+import { RETRY_ANNOTATION, type StageStatus, type TeardownStatus } from '#api'
 import { formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { judgeStages } from './decide-delivery.ts'
@@ -101,7 +101,15 @@ function reportTeardown(seen: DeliverySeen): StatusReport {
   return {
     fields: { stages, teardown: isOver && !isWhole ? undefined : status },
     conditions: isWhole ? [tornDown, moving] : [moving],
+    failed: isOver && isWhole && seen.teardown!.finished === undefined ? leftBehind(status) : [],
   }
+}
+
+/** Once, when the teardown ends: the delivery itself goes with its Cluster. */
+function leftBehind({ leftovers = [] }: TeardownStatus): readonly FailedAttempt[] {
+  if (leftovers.length === 0) return []
+  const hint = 'delete it by hand, unless it is still needed'
+  return [{ class: 'teardown', reason: 'LeftBehind', message: `Left behind: ${leftovers.join(', ')}`, hint }]
 }
 
 function toStageStatus(judged: StageJudgement, nowMs: number): StageStatus {

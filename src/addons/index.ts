@@ -1,6 +1,12 @@
 // Pipelines and deliveries of add-ons: order, gates, health, rendering, teardown.
 export { addonDeliveryController, DELIVERY_CONTROLLER, type DeliveryController } from './addon-delivery.ts'
 export { addonPipelineController, type PipelinePorts } from './addon-pipeline.ts'
+export {
+  type ClusterTeardown,
+  type ClusterTeardownPorts,
+  clusterTeardown,
+  type TeardownProgress,
+} from './cluster-teardown.ts'
 export { defaultPipeline, FLUX_WISH, KARPENTER_GATE, KARPENTER_WISH, NODE_POOL_WISH } from './default-pipeline.ts'
 export type { DeliveryPorts } from './delivery-ports.ts'
 export {

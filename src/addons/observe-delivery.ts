@@ -6,6 +6,7 @@ import {
   CLUSTER_NAME_LABEL,
   clusterKind,
   clusterResourceSetKind,
+  type Key,
   pauseOf,
   readCluster,
 } from '#api'
@@ -215,7 +216,7 @@ interface Opened {
   readonly sight: WorkloadSight
 }
 
-async function openWorkload(ports: DeliveryPorts, cluster: { namespace: string; name: string }): Promise<Opened> {
+export async function openWorkload(ports: Pick<DeliveryPorts, 'workloads'>, cluster: Key): Promise<Opened> {
   try {
     const workload = await ports.workloads.open(cluster)
     return { workload, sight: workload ? { is: 'open' } : { is: 'absent' } }

@@ -4,7 +4,10 @@ import type { Service } from './partition.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** How the variables spell each service. */
-const SERVICE_NAMES: Partial<Record<Service, string>> = { tagging: 'RESOURCE_GROUPS_TAGGING_API' }
+const SERVICE_NAMES: Partial<Record<Service, string>> = {
+  tagging: 'RESOURCE_GROUPS_TAGGING_API',
+  elasticloadbalancing: 'ELASTIC_LOAD_BALANCING',
+}
 
 /** The endpoint of one service, else that of all services; undefined for AWS itself. */
 export function endpointOf(env: Environment, service: Service): string | undefined {

@@ -1,8 +1,11 @@
 // Carries out what was decided about a CAPTControlPlane. Each step is safe to repeat.
+
+import type { ClusterTeardown } from '#addons'
 import {
   type AnyObject,
   CAPTControlPlane,
   CONTROL_PLANE_FINALIZER,
+  clusterOwnerOf,
   keyOf,
   kubeconfigSecretName,
   type Secret,
@@ -32,6 +35,8 @@ export interface ActPorts {
   readonly memory: Memory
   readonly keeper: KubeconfigKeeper
   readonly known: KnownSecrets
+  /** Clears clusters that no AddonDelivery speaks for; without it there is nothing to clear. */
+  readonly teardown: ClusterTeardown | undefined
 }
 
 export async function actOnControlPlane(world: World, ports: ActPorts, seen: Observed, action: Action): Promise<void> {
@@ -42,6 +47,7 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
     case 'add-finalizer':
       return addFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'remove-finalizer':
+      ports.teardown?.forget(clusterKey(seen))
       ports.memory.forget(keyOf(object))
       ports.known.doubt(keyOf(object))
       return removeFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
@@ -62,6 +68,8 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
       return setEndpoint(world, seen, action.endpoint)
     case 'reach':
       return reachServer(world, ports, seen)
+    case 'clear-cluster':
+      return clearCluster(world, ports, seen)
     case 'delete-workers':
       for (const { kind, name, uid } of action.workers)
         await objects.delete(kind, { namespace: object.metadata.namespace ?? '', name }, { uid })
@@ -71,6 +79,30 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
       await objects.delete(WorkspaceTemplateApply, keyOf(apply), { uid: apply.metadata.uid ?? '' })
       return tell('Destroying', `Destroying control plane ${apply.metadata.name}`)
   }
+}
+
+const clusterKey = ({ object, clusterName }: Observed) => ({
+  namespace: object.metadata.namespace ?? '',
+  name: clusterName,
+})
+
+async function clearCluster(world: World, { teardown, memory }: ActPorts, seen: Observed): Promise<void> {
+  const { object } = seen
+  const found = await teardown?.advance(world, clusterKey(seen), object)
+  if (found && !found.isOver) {
+    const { message, retryAfterSeconds } = found
+    return memory.noteCleared(keyOf(object), { message, hint: '', retryAfterSeconds })
+  }
+  memory.noteCleared(keyOf(object))
+  if (!found || found.leftovers.length === 0) return
+  const message = `Left behind: ${found.leftovers.join(', ')}. Delete it by hand, unless it is still needed`
+  const cluster = clusterOwnerOf(object)
+  const { namespace = '' } = object.metadata
+  for (const about of [
+    object,
+    cluster && { ...cluster, metadata: { name: cluster.name, namespace, uid: cluster.uid } },
+  ])
+    if (about) world.events.emit(about as AnyObject, { type: 'Warning', reason: 'LeftBehind', message })
 }
 
 async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen: Observed): Promise<void> {

@@ -7,7 +7,12 @@ import type { Delivery, Observed } from './observe.ts'
 
 const DELETED_MS = Date.UTC(2026, 0, 1)
 
-function seen(deliveries: readonly Delivery[], secondsSince: number): Observed {
+interface Given {
+  readonly cleared?: Observed['memory']['cleared']
+  readonly isUp?: boolean
+}
+
+function seen(deliveries: readonly Delivery[], secondsSince: number, given: Given = {}): Observed {
   return {
     object: {
       apiVersion: CAPTControlPlane.apiVersion,
@@ -18,6 +23,7 @@ function seen(deliveries: readonly Delivery[], secondsSince: number): Observed {
         deletionTimestamp: new Date(DELETED_MS).toISOString(),
         finalizers: [CONTROL_PLANE_FINALIZER],
       },
+      status: { initialization: { controlPlaneInitialized: given.isUp ?? true } },
     },
     cluster: undefined,
     apply: { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
@@ -25,7 +31,7 @@ function seen(deliveries: readonly Delivery[], secondsSince: number): Observed {
     deliveries,
     workers: [],
     kubeconfig: undefined,
-    memory: { isKept: true },
+    memory: { isKept: true, cleared: given.cleared ?? { is: 'yes' } },
     nowMs: DELETED_MS + secondsSince * 1000,
   } as unknown as Observed
 }
@@ -59,6 +65,26 @@ describe('EKS of a deleted control plane', () => {
         assert.match(decision.hint, /delete the AddonDelivery/)
       }
     })
+
+  const unknown = { is: 'unknown' } as const
+  const waits = { is: 'no', message: '1 Service (web) left', hint: '', retryAfterSeconds: 3 } as const
+  for (const [what, deliveries, given, expected] of [
+    ['is cleared first when there is no delivery', [], { cleared: unknown }, 'clear-cluster'],
+    ['waits while it is cleared', [], { cleared: waits }, 'ClearingCluster'],
+    ['goes when it is cleared', [], { cleared: { is: 'yes' } }, 'delete-apply'],
+    ['is not cleared twice', [delivery({ tornDown: true })], { cleared: unknown }, 'delete-apply'],
+    ['is not cleared when its API was never up', [], { cleared: unknown, isUp: false }, 'delete-apply'],
+  ] as const)
+    it(what, () => {
+      const decision = decideDelete(seen(deliveries, 0, given))
+      const found = decision.is === 'act' ? decision.actions[0]!.do : decision.is === 'done' ? 'done' : decision.reason
+      assert.equal(found, expected)
+    })
+
+  it('is cleared when its delivery never delivered and nobody tears it down', () => {
+    const decision = decideDelete(seen([delivery({ mayBeDelivered: false })], beyond, { cleared: unknown }))
+    assert.deepEqual(decision.is === 'act' && decision.actions[0]!.do, 'clear-cluster')
+  })
 
   it('never goes before delivered add-ons are torn down, whatever the deliveries and however long it takes', () => {
     const one = fc.record({

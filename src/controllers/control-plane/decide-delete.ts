@@ -1,4 +1,5 @@
-// How a control plane goes: add-ons first, while its API still answers; then what runs nodes on it; then EKS itself.
+// How a control plane goes: add-ons and load balancers first, while its API still answers; then what runs nodes on it;
+// then EKS itself.
 // Every step is bounded: it ends, or it stalls with every way out.
 import { CONTROL_PLANE_FINALIZER, isDeletedForMove } from '#api'
 import { act, type Decision, done, names, stalled, waiting } from '#runtime'
@@ -22,6 +23,8 @@ export function decideDelete(seen: Observed): Decision<Action> {
   if (held) return held
   const addons = waitForAddons(seen)
   if (addons) return keepAlive(seen) ?? addons
+  const clearing = clearCluster(seen)
+  if (clearing) return keepAlive(seen) ?? clearing
   const workers = seen.workers.filter((worker) => !worker.deleting)
   if (workers.length > 0) return act({ do: 'delete-workers', workers })
   if (seen.workers.length > 0) return waiting('WaitingForWorkers', `Waiting for ${names(seen.workers)} to be deleted`)
@@ -31,6 +34,20 @@ export function decideDelete(seen: Observed): Decision<Action> {
   const { state } = facts
   if (state.is === 'failed') return stalled('ControlPlaneDeletionFailed', state.message, state.hint)
   return waiting('Destroying', state.is === 'progressing' ? state.message : `Waiting for ${apply.metadata.name} to go`)
+}
+
+/** A delivery that was torn down has done this; without one it is done here, while nodes and controllers live. */
+function clearCluster({
+  object,
+  apply,
+  facts,
+  deliveries,
+  memory: { cleared },
+}: Observed): Decision<Action> | undefined {
+  if (!apply || facts.deleting || deliveries.some(({ tornDown }) => tornDown)) return undefined
+  if (object.status?.initialization?.controlPlaneInitialized !== true || cleared.is === 'yes') return undefined
+  if (cleared.is === 'unknown') return act({ do: 'clear-cluster' })
+  return waiting('ClearingCluster', cleared.message, cleared.retryAfterSeconds)
 }
 
 /** EKS never goes before the nodes that delivered add-ons made: without their controller these would run on for ever. */

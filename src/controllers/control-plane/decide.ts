@@ -16,7 +16,9 @@ import { isWhole, REFRESH_ERROR_ANNOTATION, SOURCE_ANNOTATION } from './secrets.
 
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
-  | { readonly do: 'ensure-spot-role' | 'write-secrets' | 'keep-kubeconfig' | 'reach' | 'delete-apply' }
+  | {
+      readonly do: 'ensure-spot-role' | 'write-secrets' | 'keep-kubeconfig' | 'reach' | 'clear-cluster' | 'delete-apply'
+    }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
   | { readonly do: 'set-endpoint'; readonly endpoint: Endpoint }
   | { readonly do: 'delete-workers'; readonly workers: readonly Worker[] }

@@ -1,4 +1,6 @@
 // The controller for CAPTControlPlane: the EKS control plane of a cluster, by the ControlPlane contract of Cluster API.
+
+import type { ClusterTeardown } from '#addons'
 import {
   AddonDelivery,
   type AnyObject,
@@ -50,6 +52,8 @@ export interface CaptControlPlaneOptions extends VersionRules {
   readonly secrets: { readonly wake: (plane: Key) => void } | 'watched'
   /** The lowest kubelet version of a workload cluster: an upgrade must not leave nodes too far behind. */
   readonly oldestNode?: OldestNode
+  /** Removes load balancers and nodes of a deleted Cluster that has no AddonDelivery. */
+  readonly teardown?: ClusterTeardown
   /** Kinds that run nodes on the control plane; they are deleted before it. */
   readonly workerKinds?: readonly KindRef[]
 }
@@ -118,7 +122,8 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
     observe: (world, object) =>
       observeControlPlane(world, { clusterKind, workerKinds, memory, known, oldestNode: options.oldestNode }, object),
     decide: (seen) => decide(seen, options),
-    act: (world, seen, action) => actOnControlPlane(world, { aws, reach, memory, keeper, known }, seen, action),
+    act: (world, seen, action) =>
+      actOnControlPlane(world, { aws, reach, memory, keeper, known, teardown: options.teardown }, seen, action),
     status: statusOf,
     stop: () => keeper.stop(),
   }

@@ -19,6 +19,8 @@ export interface Recollection {
   readonly reached: Answer
   /** `no` after the Secrets could not be made: credentials, outputs or an owner are wrong. */
   readonly secrets: Answer
+  /** Whether a deleted Cluster without add-ons has let go of its balancers and nodes. */
+  readonly cleared: Answer
 }
 
 export interface NotedFault {
@@ -32,6 +34,7 @@ export interface Memory {
   noteSpotRole(account: string, fault?: NotedFault): void
   noteReached(key: Key, source: string, fault?: NotedFault): void
   noteSecrets(key: Key, source: string, fault?: NotedFault): void
+  noteCleared(key: Key, waiting?: NotedFault & { readonly retryAfterSeconds: number }): void
   /** The kubeconfig that was just written, for the one look through it that follows; it is not kept beyond that. */
   handOver(key: Key, kubeconfig: string): void
   takeOver(key: Key): string | undefined
@@ -52,6 +55,7 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
   const spotRoles = new Map<string, Note>()
   const reached = new Map<string, SourcedNote>()
   const secrets = new Map<string, SourcedNote>()
+  const cleared = new Map<string, Note>()
   const handed = new Map<string, string>()
 
   function toAnswer(note: Note | undefined): Answer {
@@ -59,7 +63,7 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     if (!note.fault) return { is: 'yes' }
     const leftMs = note.untilMs - clock.monotonic()
     if (leftMs <= 0) return { is: 'unknown' }
-    return { is: 'no', ...note.fault, retryAfterSeconds: Math.ceil(leftMs / 1000) }
+    return { is: 'no', ...note.fault, retryAfterSeconds: Math.ceil(leftMs / 100) / 10 }
   }
 
   return {
@@ -77,6 +81,7 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
         spotRole: toAnswer(spotRoles.get(account)),
         reached: about(reached),
         secrets: about(secrets),
+        cleared: toAnswer(cleared.get(keyText(key))),
       }
     },
     noteSpotRole(account, fault) {
@@ -88,6 +93,11 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     noteSecrets(key, source, fault) {
       secrets.set(keyText(key), { source, fault, untilMs: clock.monotonic() + SECRETS_RETRY_MS })
     },
+    noteCleared(key, waiting) {
+      const untilMs = clock.monotonic() + (waiting?.retryAfterSeconds ?? 0) * 1000
+      const fault = waiting && { message: waiting.message, hint: waiting.hint }
+      cleared.set(keyText(key), { fault, untilMs })
+    },
     handOver: (key, kubeconfig) => void handed.set(keyText(key), kubeconfig),
     takeOver(key) {
       const kubeconfig = handed.get(keyText(key))
@@ -98,6 +108,7 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
       handed.delete(keyText(key))
       reached.delete(keyText(key))
       secrets.delete(keyText(key))
+      cleared.delete(keyText(key))
       keeper.forget(key)
     },
   }
