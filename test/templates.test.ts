@@ -328,12 +328,14 @@ describe('to terraform, the templates', () => {
       [/^data "aws_eks_clusters" "all" \{\}\n/m, ''],
       [/data\.aws_eks_cluster\.made\[0\]\.tags/g, 'var.made_tags'],
       [/data\.aws_iam_session_context\.caller\.issuer_arn/g, 'var.caller'],
+      [/data\.aws_iam_roles\.taken\[0\]\.names/g, 'var.taken'],
+      [/data\.aws_caller_identity\.current\.account_id/g, '"111122223333"'],
     ]
     const bare = [...modules, ...data].reduce(
       (text, [from, to]) => text.replace(from as RegExp, () => to as string),
       text,
     )
-    return `${bare}\nvariable "caller" { default = "${LAPTOP}" }\nvariable "made_tags" {\n  type = map(string)\n  default = {}\n}\n`
+    return `${bare}\nvariable "caller" { default = "${LAPTOP}" }\nvariable "taken" {\n  type = set(string)\n  default = []\n}\nvariable "made_tags" {\n  type = map(string)\n  default = {}\n}\n`
   }
 
   /** The inputs of each module in a plan of the EKS template, by the name of the module. */
@@ -341,7 +343,9 @@ describe('to terraform, the templates', () => {
     const folder = TEMPLATES.eks.folder
     const dir = workspace(folder)
     const all = { ...GOOD, ...values }
-    const own = ['caller', 'made_tags'].filter((name) => name in values).map((name) => `-var=${name}=${values[name]}`)
+    const own = ['caller', 'made_tags', 'taken']
+      .filter((name) => name in values)
+      .map((name) => `-var=${name}=${values[name]}`)
     const plan = terraform(
       dir,
       'plan',
@@ -410,6 +414,25 @@ describe('to terraform, the templates', () => {
     const tags = first['cluster_tags'] as Record<string, string>
     const moved = inputsOf({ access, caller: MANAGER, made_tags: JSON.stringify(tags) })['eks']!
     assert.deepEqual(moved, first, 'a move to another identity plans nothing')
+  })
+
+  it('give the node role a name of its own where the account has one of that name, and keep it', (t) => {
+    if (!isHere(t)) return
+    const roleOf = (values: Readonly<Record<string, string>>) => inputsOf(values)['karpenter']!['node_iam_role_name']
+    const taken = '["KarpenterNodeRole-demo"]'
+    assert.equal(roleOf({}), 'KarpenterNodeRole-demo')
+    const other = roleOf({ taken, region: 'eu-west-1' })
+    assert.match(String(other), /^KarpenterNodeRole-demo-[0-9a-f]{8}$/)
+    assert.notEqual(roleOf({ taken, region: 'eu-west-2' }), other, 'each region has its own')
+    const long = String(roleOf({ cluster_name: 'x'.repeat(100), taken }))
+    assert.ok(long.length <= 64, long)
+    const tags = inputsOf({ taken, region: 'eu-west-1' })['eks']!['cluster_tags']
+    assert.equal(roleOf({ made_tags: JSON.stringify(tags) }), other, 'the cluster remembers the name')
+    assert.equal(
+      roleOf({ made_tags: '{"Name":"demo"}' }),
+      'KarpenterNodeRole-demo',
+      'a cluster of before keeps its own',
+    )
   })
 
   it('are formatted', (t) => {

@@ -203,6 +203,14 @@ locals {
     } : key => length(wanted.name) <= wanted.limit ? wanted.name : format("%s-%s", substr(wanted.name, 0, wanted.limit - 9), substr(sha256(wanted.name), 0, 8))
   }
 
+  # Roles are global: where another cluster of the account has the name already, a hash of this one is appended. The name
+  # that was chosen stays with the cluster, as a tag.
+  node_role_tag = "capt.appthrust.com/node-role"
+  is_taken      = length(try(data.aws_iam_roles.taken[0].names, [])) > 0
+  own_hash      = substr(sha256(format("%s/%s/%s", data.aws_caller_identity.current.account_id, var.region, var.cluster_name)), 0, 8)
+  free_role     = local.is_taken ? format("%s-%s", substr(local.names.node_role, 0, 55), local.own_hash) : local.names.node_role
+  node_role     = try(data.aws_eks_cluster.made[0].tags[local.node_role_tag], local.free_role)
+
   # Whoever made the cluster keeps its entry, whoever applies later: the name is read back from the cluster's own tag.
   creator_tag = "capt.appthrust.com/creator"
   creator     = try(data.aws_eks_cluster.made[0].tags[local.creator_tag], data.aws_iam_session_context.caller.issuer_arn)
@@ -258,6 +266,12 @@ data "aws_eks_cluster" "made" {
   name  = var.cluster_name
 }
 
+# Asked once, before there is a cluster.
+data "aws_iam_roles" "taken" {
+  count      = contains(data.aws_eks_clusters.all.names, var.cluster_name) ? 0 : 1
+  name_regex = format("^%s$", local.names.node_role)
+}
+
 module "eks" {
   source  = "terraform-aws-modules/eks/aws"
   version = "21.19.0"
@@ -278,7 +292,7 @@ module "eks" {
   # Never by the caller of this run: a run under another identity would take the entry away from the one before.
   enable_cluster_creator_admin_permissions = false
   access_entries                           = local.access_entries
-  cluster_tags                             = { (local.creator_tag) = local.creator }
+  cluster_tags                             = { (local.creator_tag) = local.creator, (local.node_role_tag) = local.node_role }
 
   addons = local.addons
 
@@ -329,7 +343,7 @@ module "karpenter" {
   enable_inline_policy                    = true
 
   queue_name                    = local.names.queue
-  node_iam_role_name            = local.names.node_role
+  node_iam_role_name            = local.node_role
   node_iam_role_use_name_prefix = false
   node_iam_role_additional_policies = {
     ssm = format("arn:%s:iam::aws:policy/AmazonSSMManagedInstanceCore", data.aws_partition.current.partition)

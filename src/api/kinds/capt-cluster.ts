@@ -132,7 +132,7 @@ export const CAPTCluster = defineKind({
       ...clusterFields,
       clusterName: s.string({
         about:
-          'Name of the cluster in AWS, as the variable cluster_name; that of the Cluster when left out. Needed when Clusters of one name share an AWS account, whatever their regions and namespaces: roles of IAM carry the name and are global. It cannot be changed.',
+          'Name of the cluster in AWS, as the variable cluster_name; that of the Cluster when left out. Needed when Clusters of one name share an account and region: EKS knows one of each name there. In another region of the account only the node role, which is global, gets a hash appended. It cannot be changed.',
         pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$',
       }),
       workspaceTemplateApplyName: s.string({
