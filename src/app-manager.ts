@@ -7,13 +7,16 @@ import { connectAws } from '#aws'
 import { clusterSecretInformer } from '#controllers'
 import type { Engine } from '#engine'
 import {
+  type AccessOptions,
   type Connection,
   connect,
   createClient,
   createEvents,
   findAccess,
+  isServiceAccountChosen,
   type Objects,
   type ServerAccess,
+  toSingleContext,
 } from '#kube'
 import { CaptError, type Clock, type Log, noMetrics, sleep, systemClock } from '#lib'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
@@ -34,7 +37,7 @@ import { awsInstances, eitherInstances } from './app-instances.ts'
 import { measureRuns } from './app-metrics.ts'
 import { informerOf } from './app-projections.ts'
 import { reach } from './app-reach.ts'
-import { writeRunnerKubeconfig } from './app-runner.ts'
+import { writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
 import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
 import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
 import type { Sink } from './cli/command.ts'
@@ -105,14 +108,13 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       hint: 'add --namespace, or leave --watch-secrets out: they are read by name then',
     })
   const log = jsonLog({ level: levelOf(options.logLevel), to: { write: (line: string) => options.logTo.write(line) } })
-  const access =
-    options.access ??
-    (await findAccess({
-      ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
-      ...(options.context === undefined ? {} : { context: options.context }),
-      env,
-      clock,
-    }))
+  const chosen: AccessOptions = {
+    ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
+    ...(options.context === undefined ? {} : { context: options.context }),
+    env,
+    clock,
+  }
+  const access = options.access ?? (await findAccess(chosen))
   // Nobody can ask for numbers that are served nowhere.
   const numbers = options.metrics && prometheusMetrics()
   const metrics = numbers ?? noMetrics
@@ -214,16 +216,24 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     }
 
     async function openEngine(to: Objects): Promise<Engine> {
-      const kubeconfigForRunner =
-        options.kubeconfig ?? (await writeRunnerKubeconfig(options.workDir, access, options.access !== undefined))
       return await startEngine({
         ...options,
         objects: to,
         clock,
         log,
-        kubeconfigForRunner,
+        kubeconfigForRunner: await kubeconfigForRunner(),
         hasAuthority: access.ca !== undefined,
       })
+    }
+
+    /** Leads every run to the API server that the manager itself works for. */
+    async function kubeconfigForRunner(): Promise<string> {
+      const { workDir, kubeconfig, context } = options
+      if (options.access !== undefined) return await writeRunnerKubeconfig(workDir, access, true)
+      if (isServiceAccountChosen(chosen)) return await writeRunnerKubeconfig(workDir, access, false)
+      // A file that was named is read again by the runs, so that its credentials may change.
+      if (kubeconfig !== undefined && context === undefined) return kubeconfig
+      return writeKubeconfig(workDir, await toSingleContext(chosen))
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {

@@ -7,8 +7,6 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** `isFixed`: the token does not change. In a pod it is rotated on disk, so the runner reads the file. */
 export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, isFixed: boolean): Promise<string> {
-  mkdirSync(workDir, { recursive: true, mode: 0o700 })
-  const path = join(workDir, 'kubeconfig')
   const user = isFixed ? { token: (await to.credentials.current()).token } : { tokenFile: `${SERVICE_ACCOUNT}/token` }
   const cluster = {
     server: to.server,
@@ -22,6 +20,13 @@ export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, i
     contexts: [{ name: 'capt', context: { cluster: 'capt', user: 'capt', namespace: to.namespace } }],
     'current-context': 'capt',
   }
-  writeFileSync(path, JSON.stringify(kubeconfig), { mode: 0o600 })
+  return writeKubeconfig(workDir, JSON.stringify(kubeconfig))
+}
+
+/** Returns the path of the file. */
+export function writeKubeconfig(workDir: string, text: string): string {
+  mkdirSync(workDir, { recursive: true, mode: 0o700 })
+  const path = join(workDir, 'kubeconfig')
+  writeFileSync(path, text, { mode: 0o600 })
   return path
 }

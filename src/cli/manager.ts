@@ -1,6 +1,6 @@
 // The controllers alone, against a management cluster.
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { CaptError } from '#lib'
 import { CONTROLLER_GROUPS, type ControllerGroup, startManager } from '../app.ts'
 import { type Command, ENGINE_OPTION, EXIT, type Option } from './command.ts'
@@ -70,8 +70,13 @@ export const command: Command = {
       const value = text(name) ?? fallback
       return value === undefined || value === '0' ? undefined : addressOf(value, '::')
     }
+    // Runs have folders of their own: what is relative here would be another path there.
+    const path = (name: 'kubeconfig' | 'work-dir') => {
+      const value = text(name)
+      return value === undefined ? undefined : resolve(io.cwd, value)
+    }
     const manager = await startManager({
-      kubeconfig: text('kubeconfig'),
+      kubeconfig: path('kubeconfig'),
       context: text('context'),
       namespace: text('namespace'),
       watchFilter: text('watch-filter'),
@@ -83,7 +88,7 @@ export const command: Command = {
           : undefined,
       health: address('health-probe-bind-address', '127.0.0.1:8081'),
       metrics: address('metrics-bind-address', undefined),
-      workDir: text('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
+      workDir: path('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
       engine: text('engine'),
       concurrentRuns: countOf(text('concurrent-runs')),
       logLevel: text('log-level') ?? 'info',

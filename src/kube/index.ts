@@ -14,10 +14,12 @@ export {
   type InClusterOptions,
   inClusterAccess,
   isInCluster,
+  isServiceAccountChosen,
   loadKubeconfig,
   readKubeconfigText,
   type TextOptions,
 } from './kubeconfig.ts'
+export { toSingleContext } from './kubeconfig-context.ts'
 export { matchesLabels } from './labels.ts'
 export * from './port.ts'
 export {

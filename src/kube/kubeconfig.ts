@@ -82,11 +82,18 @@ export async function inClusterAccess(options: InClusterOptions = {}): Promise<S
   }
 }
 
+/** Whether the service account of the pod is used: in a pod, when nothing names a kubeconfig. */
+export function isServiceAccountChosen({ env = process.env, path, context }: AccessOptions): boolean {
+  const isChosen = path !== undefined || context !== undefined || Boolean(env['KUBECONFIG'])
+  return !isChosen && isInCluster(env)
+}
+
 /** What a program without further word should use: the file it was given, KUBECONFIG, its pod, the home folder. */
 export async function findAccess(options: AccessOptions = {}): Promise<ServerAccess> {
-  const { env = process.env, path, context, clock } = options
-  const isChosen = path !== undefined || context !== undefined || Boolean(env['KUBECONFIG'])
-  return !isChosen && isInCluster(env) ? inClusterAccess({ env, ...(clock ? { clock } : {}) }) : loadKubeconfig(options)
+  const { env = process.env, clock } = options
+  return isServiceAccountChosen(options)
+    ? inClusterAccess({ env, ...(clock ? { clock } : {}) })
+    : loadKubeconfig(options)
 }
 
 async function toAccess(

@@ -1,0 +1,96 @@
+// `capt manager` on somebody's machine, against a management cluster that a kubeconfig names: in each way that kubectl
+// finds one too, its runs reach the same API server as the manager itself.
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { parse, stringify } from 'yaml'
+import { ALL_KINDS, conditionOf, toCustomResourceDefinition, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { type ApiServer, startApiServer } from '#apiserver'
+import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
+import { type Connection, connect, loadKubeconfig } from '#kube'
+import { anApply, aTemplate } from '#testing'
+import { findTool } from '../tools.ts'
+import { type Shipped, shippedProgram, waitUntil } from './support.ts'
+
+const skip = findTool('terraform') === undefined && 'terraform is not installed'
+
+describe('capt manager', { skip }, () => {
+  let folder: string
+  let shipped: Shipped
+  let server: ApiServer
+  let connection: Connection
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'capt-management-'))
+    shipped = shippedProgram()
+    server = await startApiServer({
+      dataDir: join(folder, 'home'),
+      crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
+      converters: { 'cluster.x-k8s.io/Cluster': convertCluster } as never,
+    })
+    const text = server.kubeconfig()
+    writeFileSync(join(folder, 'kubeconfig'), text)
+    connection = connect(await loadKubeconfig({ path: join(folder, 'kubeconfig') }))
+    writeFileSync(join(shipped.folder, 'mgmt.yaml'), text)
+    mkdirSync(join(shipped.folder, '.kube'))
+    writeFileSync(join(shipped.folder, '.kube/config'), text)
+    writeFileSync(join(shipped.folder, 'many.yaml'), withTwoContexts(text))
+  })
+  after(async () => {
+    await connection?.close()
+    await shipped?.end()
+    await server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  for (const [name, how, args, env] of [
+    ['flag', '--kubeconfig', ['--kubeconfig', 'mgmt.yaml'], {}],
+    ['variable', 'KUBECONFIG', [], { KUBECONFIG: 'mgmt.yaml' }],
+    ['home', 'the file in the home folder', [], {}],
+    ['context', '--context beside --kubeconfig', ['--kubeconfig', 'many.yaml', '--context', 'mgmt'], {}],
+    ['merged', '--context of several files', ['--context', 'mgmt'], { KUBECONFIG: 'none.yaml:many.yaml' }],
+  ] as const)
+    it(`applies when the management cluster is named by ${how}`, async () => {
+      const work = name === 'flag' ? ['--work-dir', 'runs'] : []
+      const manager = shipped.start(['manager', ...args, ...work, '--health-probe-bind-address', '0'], { env })
+      const at = { name, namespace: 'default' }
+      await connection.objects.create(WorkspaceTemplate, aTemplate('resource "terraform_data" "x" {}', {}, at))
+      await connection.objects.create(WorkspaceTemplateApply, anApply({ templateRef: { name } }, at))
+      let last: WorkspaceTemplateApply | undefined
+      await waitUntil(
+        'the apply',
+        async () => {
+          last = await connection.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, at)
+          return conditionOf(last!, 'Ready')?.status === 'True' || manager.child.exitCode !== null
+        },
+        60_000,
+        () => `${JSON.stringify(last?.status?.conditions)}\n${manager.err().slice(-3000)}`,
+      )
+      assert.equal(conditionOf(last!, 'Ready')?.status, 'True', manager.err())
+      assert.equal(await manager.stop(), 0, manager.err())
+    })
+})
+
+interface Config {
+  readonly clusters: readonly [{ readonly name: string; readonly cluster: object }]
+  readonly users: readonly [{ readonly name: string; readonly user: object }]
+  readonly contexts: readonly [{ readonly name: string; readonly context: object }]
+}
+
+/** The current context leads nowhere. */
+function withTwoContexts(text: string): string {
+  const { clusters, users, contexts } = parse(text) as Config
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [...clusters, { name: 'nowhere', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [...users, { name: 'nobody', user: { token: 'none' } }],
+    contexts: [
+      { name: 'mgmt', context: contexts[0].context },
+      { name: 'nowhere', context: { cluster: 'nowhere', user: 'nobody' } },
+    ],
+    'current-context': 'nowhere',
+  })
+}
