@@ -195,4 +195,14 @@ describe('the progress of a run', () => {
     assert.equal(progress.text, '1 of 3')
     assert.deepEqual([...progress.inFlight.keys()], ['b'])
   })
+
+  it('knows which values Terraform found no variable for', () => {
+    const progress = new Progress()
+    const detail =
+      'The root module does not declare a variable named "whoo" but a value was found in file "values.tfvars.json". If you meant to use this value, add a "variable" block to the configuration.'
+    const diagnostic = { severity: 'warning', summary: 'Value for undeclared variable', detail }
+    progress.add(readMessage(JSON.stringify({ '@level': 'warn', type: 'diagnostic', diagnostic }))!)
+    assert.deepEqual([...progress.undeclared], ['whoo'])
+    assert.deepEqual(progress.errors, [])
+  })
 })

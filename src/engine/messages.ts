@@ -108,6 +108,8 @@ export class Progress {
   /** What was done to each address last. */
   readonly #finished = new Map<string, string>()
   readonly errors: Diagnostic[] = []
+  /** Variables that Terraform warned about: they have a value and no declaration. */
+  readonly undeclared = new Set<string>()
   #steps = 0
   #address = ''
 
@@ -130,9 +132,15 @@ export class Progress {
         return
       case 'diagnostic':
         if (message.level === 'error' && this.errors.length < 20) this.errors.push(message.diagnostic)
+        if (message.level === 'warning') this.#warn(message.diagnostic)
         return
       default:
     }
+  }
+
+  #warn({ summary, detail }: Diagnostic): void {
+    const name = summary === 'Value for undeclared variable' ? /variable named "([^"]+)"/.exec(detail)?.[1] : undefined
+    if (name !== undefined) this.undeclared.add(name)
   }
 
   #plan(address: string, action: string): void {

@@ -6,6 +6,7 @@ import { type FaultKind, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
 import { isAsApplied as isAsAppliedBy, type RunRecord, type Verb } from './record/record.ts'
 import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
+import { undeclaredValues as undeclaredIn } from './render/undeclared.ts'
 import { refusalsOf } from './runner/credential-keys.ts'
 import {
   credentialsFingerprint as fingerprintOf,
@@ -75,6 +76,7 @@ export interface Engine {
 
 export const renderWorkspace = render
 export const workspaceSources = sourcesOf
+export const undeclaredValues = undeclaredIn
 export const workspaceNameOf = nameOf
 export const readSource = sourceOf
 export const readingOnce = onceOf

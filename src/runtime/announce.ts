@@ -15,16 +15,17 @@ export interface Announcement {
   readonly now: readonly Condition[]
   readonly decision: Decision<unknown> | undefined
   readonly failed: readonly FailedAttempt[]
+  readonly warnings: readonly Omit<FailedAttempt, 'class'>[]
 }
 
 /** A note longer than this is cut by the API: the cause is shortened before the remedy is. */
 const MAX_TEXT = 900
 
 export function announce(events: Events, announcement: Announcement): void {
-  const { before, type, now, decision, failed } = announcement
+  const { before, type, now, decision, failed, warnings } = announcement
   const { kind, metadata } = before
   const warn = (reason: string, message: string) => events.emit(before, { type: 'Warning', reason, message })
-  for (const { reason, message, hint } of failed) warn(reason, eventText(message, hint))
+  for (const { reason, message, hint } of [...failed, ...warnings]) warn(reason, eventText(message, hint))
   const summary = now.find((condition) => condition.type === type)
   if (!summary || failed.length > 0) return
   const { status, reason, message } = summary

@@ -37,6 +37,8 @@ export interface StatusReport {
   readonly fields?: Readonly<Record<string, unknown>>
   readonly conditions?: readonly ConditionDraft[]
   readonly failed?: readonly FailedAttempt[]
+  /** Warnings about what a condition has begun to say; the controller reports each once. */
+  readonly warnings?: readonly Omit<FailedAttempt, 'class'>[]
 }
 
 /** Another kind whose events wake objects of the controller's kind. */

@@ -126,9 +126,10 @@ async function report(
   if (type === false) return {}
   const thrown = taken.fault === undefined || hidden ? [] : [toFailedAttempt(taken.fault)]
   const failed = [...thrown, ...(taken.status.failed ?? [])]
+  const warnings = change ? (taken.status.warnings ?? []) : []
   if (!change && failed.length === 0) return {}
   const now = change?.conditions ?? []
-  announce(world.events, { before: latest, type, now, decision: taken.decision, failed })
+  announce(world.events, { before: latest, type, now, decision: taken.decision, failed, warnings })
   return { failed }
 }
 

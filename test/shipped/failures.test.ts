@@ -118,6 +118,27 @@ output "vpc_id" { value = "vpc-1" }
     assert.match(await kubectl('describe', 'wtapply', 'denied-vpc'), /Warning\s+CredentialsRejected/)
   })
 
+  it('is not what a misspelt value makes, but a Warning names the variable that was meant', async () => {
+    const module = 'variable "colour" { default = "red" }\nresource "terraform_data" "typo" { input = var.colour }\n'
+    await make(templateOf('typo', module), applyOf('typo', { values: { color: 'blue' } }))
+    const apply = await untilApply('typo', 'Applied', ({ status }) => status?.phase === 'Applied')
+    const { status, message } = conditionOf(apply, 'UndeclaredValues') ?? {}
+    assert.equal(status, 'True')
+    assert.match(message ?? '', /spec\.values\.color \(did you mean colour\?\)/)
+    const described = () => kubectl('describe', 'wtapply', 'typo')
+    await waitUntil('the Warning', async () => /Warning\s+VariableUndeclared/.test(await described()))
+    await kubectl(
+      'patch',
+      'wtapply',
+      'typo',
+      '--type',
+      'merge',
+      '-p',
+      '{"spec":{"values":{"color":null,"colour":"blue"}}}',
+    )
+    await untilApply('typo', 'the correction', (one) => conditionOf(one, 'UndeclaredValues')?.status === 'False')
+  })
+
   it('of a destroy ends at its limit, and the way out that its condition names works when it is pasted', async () => {
     const stuck = `resource "terraform_data" "stuck" {
   provisioner "local-exec" {

@@ -121,7 +121,7 @@ export const WorkspaceTemplateApply = defineKind({
       }),
       values: s.freeObject({
         about:
-          'Terraform variables of any type (lists, maps, numbers) that the template declares. They win over all others.',
+          'Terraform variables of any type (lists, maps, numbers) that the template declares. They win over all others. A name that it does not declare has no effect; the condition UndeclaredValues and a Warning name it.',
       }),
       writeConnectionSecretToRef: connectionSecretRef,
       waitForSecrets: s.list(objectRef('A Secret.'), {

@@ -6,6 +6,7 @@ import { deletingCondition, pausedCondition } from '../cluster/life-conditions.t
 import type { Action } from './actions.ts'
 import { textOf } from './decide-fault.ts'
 import type { Observed } from './observe.ts'
+import { undeclaredCondition } from './undeclared.ts'
 
 type Phase = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['phase']>
 
@@ -14,6 +15,7 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
   const { record } = view
   const run = record?.run
   const hash = rendering?.ok ? rendering.workspace.hash : undefined
+  const undeclared = undeclaredCondition(seen)
   const isUpToDate = hash !== undefined && isAsApplied(record, hash)
   return {
     fields: {
@@ -45,10 +47,12 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
     conditions: [
       syncedCondition(seen, decision),
       ...suspectsCondition(seen),
+      ...(undeclared.draft ? [undeclared.draft] : []),
       pausedCondition(seen.paused),
       deletingCondition(apply.metadata.deletionTimestamp !== undefined, decision),
     ],
     failed: failedAttempt(seen, decision),
+    warnings: undeclared.draft && undeclared.isNew ? [undeclared.draft] : [],
   }
 }
 

@@ -37,6 +37,8 @@ export interface Run {
   readonly fault?: RunFault
   /** It was cancelled before Terraform was asked to change anything. */
   readonly untouched?: true
+  /** Variables that were given a value and that a module from elsewhere does not declare, as Terraform warned. */
+  readonly undeclared?: readonly string[]
   /** Value of the retry annotation that asked for this run. */
   readonly retryToken?: string
   /** Secrets that the credentials were read from, `namespace/name`. */

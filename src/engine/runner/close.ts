@@ -48,9 +48,20 @@ export async function closeRecord(
       ...(isApplied
         ? { applied: { hash: layout.workspace.hash, at: finishedAt, runId: request.runId, ...publicOutputs(outputs) } }
         : {}),
-      run: { ...closed.run!, ...(terraform ? { plan: terraform.progress.counts } : {}), ...credentials },
+      run: {
+        ...closed.run!,
+        ...(terraform ? { plan: terraform.progress.counts } : {}),
+        ...undeclaredOf(terraform),
+        ...credentials,
+      },
     }
   }, log)
+}
+
+/** Said by Terraform about each of the first three; only where there is one the record carries it. */
+function undeclaredOf(terraform: Session['trace']['terraform']): Pick<Run, 'undeclared'> {
+  const undeclared = [...(terraform?.progress.undeclared ?? [])].sort()
+  return undeclared.length > 0 ? { undeclared } : {}
 }
 
 const isGivenUp = (kind: RunFault['kind']): boolean => kind === 'cancelled' || kind === 'paused'
