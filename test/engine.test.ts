@@ -73,7 +73,11 @@ if (hasTerraform) {
         .filter(({ path }) => !path.includes('watch=true'))
         .map(({ method, path }) => `${method} ${path.split('?')[0]}`)
         .filter((line) => !/^GET .*workspacetemplateapplies\/hello-apply$/.test(line))
-      const saved = asked.findLastIndex((line) => /^(PATCH .*\/secrets\/tfstate-|POST .*\/secrets$)/.test(line))
+      // The last Secret that is made is the connection Secret; the one before it is the state.
+      const connection = asked.findLastIndex((line) => /^POST .*\/secrets$/.test(line))
+      const saved = asked
+        .slice(0, connection)
+        .findLastIndex((line) => /^(PATCH .*\/secrets\/tfstate-|POST .*\/secrets$)/.test(line))
       const told = asked.findIndex(
         (line, i) =>
           i > saved &&
