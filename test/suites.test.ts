@@ -5,7 +5,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { ALLOWED_SKIPS, findMisplaced, isAllowed, renderSummary, SUITES, suiteOf } from './suites.ts'
+import { ALLOWED_SKIPS, findMisplaced, isAllowed, renderSummary, SUITES, skipsIn, suiteOf } from './suites.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -63,6 +63,12 @@ describe('the summary', () => {
       /failed, skipped in CI {2}test\/x\.test\.ts: needs kubectl.*\n10 passed, 1 failed, 0 skipped\n$/,
     )
   })
+
+  it('is read from the output of a reporter too', () =>
+    assert.deepEqual(skipsIn('✔ a (1.2ms)\n  ﹣ needs moto (0.1ms) # moto is not installed\n﹣ b (2ms) # SKIP\n'), [
+      { name: 'needs moto', reason: 'moto is not installed' },
+      { name: 'b', reason: 'SKIP' },
+    ]))
 
   it('says which suite took longer than it may', () =>
     assert.match(

@@ -54,6 +54,13 @@ export function findMisplaced(files: readonly string[]): readonly string[] {
   })
 }
 
+/** Skipped tests in what the spec reporter printed. */
+export const skipsIn = (output: string): readonly Omit<Skip, 'file'>[] =>
+  [...output.matchAll(/^\s*﹣ (.+?) \([\d.]+ms\)(?: # (.*))?$/gm)].map((match) => ({
+    name: match[1]!,
+    reason: match[2] ?? '',
+  }))
+
 export const isAllowed = ({ name }: Pick<Skip, 'name'>, allowed: typeof ALLOWED_SKIPS): boolean =>
   allowed.some((one) => one.name.test(name))
 

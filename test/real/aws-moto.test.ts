@@ -1,9 +1,7 @@
 // The AWS port against moto, a server that plays AWS's own APIs: the same calls, answered by somebody else's code.
-// moto comes from CAPT_MOTO_SERVER, or is installed once beside the other real components when Python is there.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { SecretKind } from '#api'
@@ -13,32 +11,18 @@ import { systemClock } from '#lib'
 import { anApply, memoryCluster } from '#testing'
 import { openCloud } from '../../src/app-doctor.ts'
 import { untracked } from '../../src/cli/doctor-diagnose.ts'
+import { findMoto } from '../support/moto.ts'
+import { reportMissing } from '../tools.ts'
 import { type Daemon, freePort, PATIENCE_SECONDS, startDaemon, until } from './lab.ts'
 import { prove } from './proofs.ts'
 
-const cache =
-  process.env['CAPT_REAL_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'capt-real')
-
-function findMoto(): string | undefined {
-  const given = process.env['CAPT_MOTO_SERVER']
-  if (given) return given
-  const folder = join(cache, 'moto')
-  const program = join(folder, 'bin', 'moto_server')
-  if (existsSync(program)) return program
-  const run = (command: string, ...args: string[]) =>
-    spawnSync(command, args, { stdio: 'ignore', timeout: 300_000 }).status === 0
-  const isMade =
-    run('python3', '-m', 'venv', folder) && run(join(folder, 'bin', 'pip'), 'install', '-q', 'moto[server]')
-  return isMade && existsSync(program) ? program : undefined
-}
-
 const moto = findMoto()
+if (moto === undefined) reportMissing('moto')
 const REGION = 'eu-west-1'
 const KARPENTER = 'karpenter.sh/nodepool'
 const identity = { keys: { accessKeyId: 'testing', secretAccessKey: 'testing' } }
 
-if (moto === undefined) console.log('moto is not here and cannot be installed; nothing was asked of it')
-else
+if (moto)
   describe('AWS as moto plays it', () => {
     const folder = mkdtempSync(join(tmpdir(), 'capt-moto-'))
     let daemon: Daemon
@@ -47,7 +31,7 @@ else
 
     before(async () => {
       const port = await freePort()
-      daemon = startDaemon('moto', folder, moto, ['-H', '127.0.0.1', '-p', String(port)])
+      daemon = startDaemon('moto', folder, moto.server, ['-H', '127.0.0.1', '-p', String(port)])
       endpointUrl = `http://127.0.0.1:${port}/`
       const isUp = async () => (await fetch(`${endpointUrl}moto-api/data.json`)).ok
       await until('moto answers', isUp, PATIENCE_SECONDS, daemon)

@@ -1,27 +1,26 @@
 // A template that keeps its state in S3, with moto as S3: capt leaves backend and lock file to Terraform, reads outputs
 // through it, and destroys through it. Credentials come from the apply's own Secret.
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { readRecord, stateName, suffixOf } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld, isReady } from '../engine-world.ts'
+import { findMoto } from '../support/moto.ts'
+import { reportMissing } from '../tools.ts'
 import { type Daemon, freePort, startDaemon, until } from './lab.ts'
 import { prove } from './proofs.ts'
 
-const cache =
-  process.env['CAPT_REAL_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'capt-real')
-/** aws-moto.test.ts, which comes before this one, installs it where Python is there. */
-const moto = process.env['CAPT_MOTO_SERVER'] ?? join(cache, 'moto', 'bin', 'moto_server')
+const moto = findMoto()
+if (moto === undefined) reportMissing('moto')
 const BUCKET = 'capt-state'
 const STATE = 'demo/terraform.tfstate'
 const KEY = { namespace: 'default', name: 'in-s3' }
 
-if (!existsSync(moto)) console.log('moto is not here; S3 was not asked')
-else
+if (moto)
   describe('state in S3', () => {
     const folder = mkdtempSync(join(tmpdir(), 'capt-s3-'))
     const go = join(folder, 'go')
@@ -40,7 +39,7 @@ else
 
     before(async () => {
       const port = await freePort()
-      daemon = startDaemon('moto', folder, moto, ['-H', '127.0.0.1', '-p', String(port)])
+      daemon = startDaemon('moto', folder, moto.server, ['-H', '127.0.0.1', '-p', String(port)])
       endpoint = `http://127.0.0.1:${port}`
       await until('moto answers', async () => (await fetch(`${endpoint}/moto-api/data.json`)).ok, 180, daemon)
       assert.equal((await s3('PUT', '')).status, 200, 'the bucket is made')

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ALLOWED_SKIPS, isAllowed, type Skip, skipsIn } from '../suites.ts'
 import { startKube, VERSIONS } from './lab.ts'
 
 const here = import.meta.dirname
@@ -27,6 +28,7 @@ const rows: string[][] = []
 let failed = 0
 let passed = 0
 const failures: string[] = []
+const skips: Skip[] = []
 try {
   for (const file of files) {
     console.log(`\n-- test/real/${file}`)
@@ -40,6 +42,7 @@ try {
     process.stdout.write(run.stdout)
     const count = (word: string) => Number(new RegExp(`^ℹ ${word} (\\d+)`, 'm').exec(run.stdout)?.[1] ?? 0)
     passed += count('pass')
+    skips.push(...skipsIn(run.stdout).map((skip) => ({ file: `test/real/${file}`, ...skip })))
     if (run.status !== 0) {
       failed += Math.max(1, count('fail'))
       failures.push(`-- test/real/${file}\n${failuresIn(run.stdout)}`)
@@ -66,8 +69,11 @@ if (existsSync(proofs)) {
 rmSync(folder, { recursive: true, force: true })
 // Last, because the end of a long log is what people read.
 for (const failure of failures) console.log(`\n${failure}`)
-console.log(`\n${passed} passed, ${failed} failed`)
-process.exit(failed > 0 ? 1 : 0)
+const refused = process.env['CI'] ? skips.filter((skip) => !isAllowed(skip, ALLOWED_SKIPS)) : []
+for (const skip of skips)
+  console.log(`${refused.includes(skip) ? 'failed, skipped in CI' : 'skipped'}  ${skip.file}: ${skip.name}`)
+console.log(`\n${passed} passed, ${failed + refused.length} failed`)
+process.exit(failed + refused.length > 0 ? 1 : 0)
 
 /** What the test runner says about the tests that failed; without such words (killed, out of time) the last lines. */
 function failuresIn(output: string): string {
