@@ -1,6 +1,6 @@
 // Pairs each part of a new value with the same part of the old one, so that an unchanged fault can be tolerated on update.
 // Lists pair their items only when they are maps by key; sets and atomic lists are one piece.
-import { isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
+import { canonicalJson, isPlainObject, type Json, jsonEqual } from '#lib'
 import type { JsonSchema } from '../schema.ts'
 
 export class Correlation {
@@ -55,12 +55,31 @@ function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 }
 
+/** Items of a map list by the text of their keys; lists are values that nobody changes, so each is read once. */
+const indexes = new WeakMap<readonly Json[], ReadonlyMap<string, Json>>()
+
+function indexOf(list: readonly Json[], keys: readonly string[]): ReadonlyMap<string, Json> {
+  const known = indexes.get(list)
+  if (known) return known
+  const index = new Map<string, Json>()
+  for (const item of list) {
+    const text = isPlainObject(item) ? keyText(item, keys) : undefined
+    if (text !== undefined && !index.has(text)) index.set(text, item)
+  }
+  indexes.set(list, index)
+  return index
+}
+
+/** Undefined when the item lacks a key. */
+function keyText(item: Readonly<Record<string, unknown>>, keys: readonly string[]): string | undefined {
+  if (keys.some((key) => !Object.hasOwn(item, key))) return undefined
+  return canonicalJson(keys.map((key) => item[key]))
+}
+
 /** The item of a map list that has the same keys as `wanted`; none when `wanted` lacks one. */
 export function findByKeys(schema: JsonSchema, list: readonly Json[], wanted: Json | undefined): Json | undefined {
   if (!isPlainObject(wanted)) return undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  if (keys.some((key) => !Object.hasOwn(wanted, key))) return undefined
-  return list.find(
-    (item) => isPlainObject(item) && keys.every((key) => jsonEqual(ownValue(item, key), ownValue(wanted, key))),
-  )
+  const text = keyText(wanted, keys)
+  return text === undefined ? undefined : indexOf(list, keys).get(text)
 }

@@ -1,6 +1,8 @@
 // The work that goes on behind requests: dependents follow their owners, namespaces and definitions take their contents
 // along. It reacts to what was written and never polls; at start it looks once at everything that a kill may have left.
+// Chores are done in steps of one object, so that requests are answered while many objects go.
 import { messageOf } from '#lib'
+import { SLICE_MS } from '../limits.ts'
 import type { ApiObject } from '../object.ts'
 import type { Change, Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
@@ -8,6 +10,7 @@ import { cleanDefinition } from './definition.ts'
 import { forgetOldEvents } from './events.ts'
 import { collectDependent, orphanDependents, releaseOwner } from './garbage.ts'
 import { emptyNamespace } from './namespace.ts'
+import type { Steps } from './stored.ts'
 
 export interface Collector {
   stop(): void
@@ -15,12 +18,11 @@ export interface Collector {
 
 /** One thing to look at again. Doing it twice is harmless, so the same text is queued once. */
 interface Chore {
-  readonly do: 'dependent' | 'owner' | 'orphan' | 'namespace' | 'definition'
-  /** A uid for the first three, a name for the others. */
+  readonly do: 'dependent' | 'owner' | 'orphan' | 'namespace' | 'definition' | 'events'
+  /** A uid for the first three, a name for the next two. */
   readonly of: string
 }
 
-const PAUSE_EVERY = 20
 const FORGET_EVERY_MS = 5 * 60_000
 const CRD_GROUP = 'apiextensions.k8s.io'
 
@@ -36,19 +38,30 @@ export function createCollector(world: World, log: (message: string, error: unkn
     setImmediate(run)
   }
 
+  let current: Steps | undefined
+
   function run(): void {
-    for (let i = 0; open && i < PAUSE_EVERY; i++) {
-      const next = queue.entries().next()
-      if (next.done) break
-      queue.delete(next.value[0])
+    const end = performance.now() + SLICE_MS
+    while (open && performance.now() < end) {
+      current ??= takeNext()
+      if (!current) break
       try {
-        perform(world, next.value[1])
+        if (current.next().done) current = undefined
       } catch (error) {
+        current = undefined
         log(`The collector could not finish a chore: ${messageOf(error)}`, error)
       }
     }
-    if (open && queue.size > 0) return void setImmediate(run)
+    if (open && (current || queue.size > 0)) return void setImmediate(run)
     running = false
+  }
+
+  function takeNext(): Steps | undefined {
+    const next = queue.entries().next()
+    if (next.done) return undefined
+    const [key, chore] = next.value
+    queue.delete(key)
+    return PERFORM[chore.do](world, chore.of)
   }
 
   const unsubscribe = world.store.subscribe((change) => {
@@ -56,17 +69,11 @@ export function createCollector(world: World, log: (message: string, error: unkn
   })
   for (const chore of leftovers(world)) add(chore)
   const forget = () => {
-    try {
-      forgetOldEvents(world)
-    } catch (error) {
-      log(`Old events could not be removed: ${messageOf(error)}`, error)
-    }
-    return world.clock.after(FORGET_EVERY_MS, again)
+    if (!open) return
+    add({ do: 'events', of: '' })
+    timer = world.clock.after(FORGET_EVERY_MS, forget)
   }
-  const again = () => {
-    if (open) timer = forget()
-  }
-  let timer = world.clock.after(FORGET_EVERY_MS, again)
+  let timer = world.clock.after(FORGET_EVERY_MS, forget)
 
   return {
     stop() {
@@ -122,14 +129,14 @@ function leftovers({ store }: World): readonly Chore[] {
   ]
 }
 
-function perform(world: World, chore: Chore): void {
-  PERFORM[chore.do](world, chore.of)
-}
-
-const PERFORM: Readonly<Record<Chore['do'], (world: World, of: string) => void>> = {
-  dependent: collectDependent,
+const PERFORM: Readonly<Record<Chore['do'], (world: World, of: string) => Steps>> = {
+  *dependent(world, of) {
+    collectDependent(world, of)
+    yield
+  },
   owner: releaseOwner,
   orphan: orphanDependents,
   namespace: emptyNamespace,
   definition: cleanDefinition,
+  events: forgetOldEvents,
 }

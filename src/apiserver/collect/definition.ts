@@ -1,19 +1,18 @@
 // A CustomResourceDefinition that is being deleted takes its objects along before it goes.
-import { parseJson } from '#lib'
 import { CRD_CLEANUP, conditionsOf } from '../kinds/crd.ts'
 import { CRDS } from '../kinds/registry.ts'
-import { type ApiObject, cloneJson, recordAt, textAt } from '../object.ts'
+import { cloneJson, recordAt, textAt } from '../object.ts'
 import type { World } from '../write/context.ts'
-import { removeStored, saveStored } from './stored.ts'
+import { removeRow, type Steps, saveStored } from './stored.ts'
 
-export function cleanDefinition(world: World, name: string): void {
+export function* cleanDefinition(world: World, name: string): Steps {
   const { store } = world
   const crd = store.read(CRDS, '', name)
   if (!crd?.metadata.deletionTimestamp || !crd.metadata.finalizers?.includes(CRD_CLEANUP)) return
   const collection = { group: textAt(crd, 'spec', 'group'), resource: textAt(crd, 'spec', 'names', 'plural') }
-  for (const row of [...store.scan(collection)]) {
-    const object = parseJson(row.text) as ApiObject
-    if (!object.metadata.deletionTimestamp) removeStored(world, collection, object, 'Background')
+  for (const row of store.scan(collection)) {
+    removeRow(world, collection, row)
+    yield
   }
   const current = store.read(CRDS, '', name)
   if (!current) return

@@ -4,7 +4,7 @@ import type { OwnerReference } from '#api'
 import { type ApiObject, cloneJson } from '../object.ts'
 import type { Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
-import { removeStored, saveStored } from './stored.ts'
+import { removeStored, type Steps, saveStored } from './stored.ts'
 
 interface Found {
   readonly collection: Collection
@@ -12,8 +12,11 @@ interface Found {
 }
 
 /** Looks again at everything that depends on this uid, and at the owner itself if it waits for them. */
-export function releaseOwner(world: World, uid: string): void {
-  for (const dependent of world.store.dependents(uid)) collect(world, dependent)
+export function* releaseOwner(world: World, uid: string): Steps {
+  for (const { object } of world.store.dependents(uid)) {
+    collectDependent(world, object.metadata.uid!)
+    yield
+  }
   const owner = world.store.findByUid(uid)
   if (!owner || !isForeground(owner.object)) return
   const blocked = world.store
@@ -22,19 +25,22 @@ export function releaseOwner(world: World, uid: string): void {
   if (!blocked) dropFinalizer(world, owner, 'foregroundDeletion')
 }
 
-/** Judges one object by its owners. */
+/** Decides about one object by its owners. */
 export function collectDependent(world: World, uid: string): void {
   const found = world.store.findByUid(uid)
   if (found) collect(world, found)
 }
 
-export function orphanDependents(world: World, uid: string): void {
+export function* orphanDependents(world: World, uid: string): Steps {
   const owner = world.store.findByUid(uid)
   if (!owner?.object.metadata.deletionTimestamp || !owner.object.metadata.finalizers?.includes('orphan')) return
-  for (const { collection, object } of world.store.dependents(uid)) {
-    keepOwners(world, { collection, object }, (ref) => ref.uid !== uid)
+  for (const { object } of world.store.dependents(uid)) {
+    const dependent = world.store.findByUid(object.metadata.uid!)
+    if (dependent) keepOwners(world, dependent, (ref) => ref.uid !== uid)
+    yield
   }
-  dropFinalizer(world, owner, 'orphan')
+  const current = world.store.findByUid(uid)
+  if (current) dropFinalizer(world, current, 'orphan')
 }
 
 function collect(world: World, found: Found): void {

@@ -1,37 +1,48 @@
 // A namespace that is being deleted: everything inside is deleted, what is held is reported, and when nothing is left the
 // namespace lets itself go.
-import { parseJson } from '#lib'
 import { conditionsOf } from '../kinds/crd.ts'
 import { NAMESPACES } from '../kinds/registry.ts'
 import { type ApiObject, cloneJson, listAt, recordAt } from '../object.ts'
 import type { Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
-import { removeStored, saveStored } from './stored.ts'
+import { removeRow, type Steps, saveStored } from './stored.ts'
 
-export function emptyNamespace(world: World, name: string): void {
+export function* emptyNamespace(world: World, name: string): Steps {
   const { store } = world
   const namespace = store.read(NAMESPACES, '', name)
   if (!namespace?.metadata.deletionTimestamp) return
+  const left: Left[] = []
+  const finalizers = new Map<string, number>()
   for (const collection of store.collectionsIn(name)) {
-    for (const row of [...store.scan(collection, { namespace: name })]) {
-      const object = parseJson(row.text) as ApiObject
-      if (!object.metadata.deletionTimestamp) removeStored(world, collection, object, 'Background')
+    let count = 0
+    for (const row of store.scan(collection, { namespace: name })) {
+      removeRow(world, collection, row)
+      const object = store.read(collection, row.namespace, row.name)
+      if (object) count += 1
+      for (const finalizer of object?.metadata.finalizers ?? [])
+        finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1)
+      yield
     }
+    if (count > 0) left.push({ collection, count })
   }
-  const left = store.collectionsIn(name).map((collection) => ({
-    collection,
-    objects: [...store.scan(collection, { namespace: name })].map((row) => parseJson(row.text) as ApiObject),
-  }))
   const current = store.read(NAMESPACES, '', name)
-  if (current) saveStored(world, NAMESPACES, judged(world, current, left), current)
+  if (!current) return
+  // What was created in a pause is deleted in the next pass, which its own deletion starts.
+  if (left.length === 0 && store.collectionsIn(name).length > 0) return yield* emptyNamespace(world, name)
+  saveStored(world, NAMESPACES, withProgress(world, current, left, finalizers), current)
 }
 
 interface Left {
   readonly collection: Collection
-  readonly objects: readonly ApiObject[]
+  readonly count: number
 }
 
-function judged(world: World, namespace: ApiObject, left: readonly Left[]): ApiObject {
+function withProgress(
+  world: World,
+  namespace: ApiObject,
+  left: readonly Left[],
+  finalizers: ReadonlyMap<string, number>,
+): ApiObject {
   const next = cloneJson(namespace)
   if (left.length === 0) {
     next['spec'] = {
@@ -57,7 +68,7 @@ function judged(world: World, namespace: ApiObject, left: readonly Left[]): ApiO
         'All content successfully deleted, may be waiting on finalization',
       ),
       { type: 'NamespaceContentRemaining', status: 'True', reason: 'SomeResourcesRemain', message: contentText(left) },
-      finalizersCondition(left),
+      finalizersCondition(finalizers),
     ]),
   }
   return next
@@ -65,18 +76,12 @@ function judged(world: World, namespace: ApiObject, left: readonly Left[]): ApiO
 
 function contentText(left: readonly Left[]): string {
   const parts = left.map(
-    ({ collection, objects }) => `${collection.resource}.${collection.group} has ${objects.length} resource instances`,
+    ({ collection, count }) => `${collection.resource}.${collection.group} has ${count} resource instances`,
   )
   return `Some resources are remaining: ${parts.sort().join(', ')}`
 }
 
-function finalizersCondition(left: readonly Left[]) {
-  const counts = new Map<string, number>()
-  for (const finalizer of left.flatMap(({ objects }) =>
-    objects.flatMap((object) => object.metadata.finalizers ?? []),
-  )) {
-    counts.set(finalizer, (counts.get(finalizer) ?? 0) + 1)
-  }
+function finalizersCondition(counts: ReadonlyMap<string, number>) {
   const type = 'NamespaceFinalizersRemaining'
   if (counts.size === 0) {
     return {

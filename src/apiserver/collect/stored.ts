@@ -1,10 +1,19 @@
 // Writes of the collector: on stored objects, under the same rules as those of clients.
 import { refreshed } from '../kinds/resource.ts'
 import type { ApiObject } from '../object.ts'
-import type { Collection } from '../store/store.ts'
+import type { Collection, Row } from '../store/store.ts'
 import type { World, WriteRequest } from '../write/context.ts'
 import { type DeleteOptions, remove } from '../write/delete.ts'
 import { isFree } from '../write/update.ts'
+
+/** Work that may stop after every step, and goes on later with what is there then. */
+export type Steps = Generator<void, void, void>
+
+/** Deletes the object of a row that was read earlier, unless it is gone or being deleted by now. */
+export function removeRow(world: World, collection: Collection, row: Row): void {
+  const object = world.store.read(collection, row.namespace, row.name)
+  if (object && !object.metadata.deletionTimestamp) removeStored(world, collection, object, 'Background')
+}
 
 export function removeStored(
   world: World,

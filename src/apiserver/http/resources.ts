@@ -1,6 +1,7 @@
 // Requests about objects: which verb is meant, what it needs, and what the answer is.
 import type { Served } from '../kinds/registry.ts'
 import { canBeEmptied } from '../kinds/resource.ts'
+import { createPause } from '../limits.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
 import type { ApiObject } from '../object.ts'
@@ -16,9 +17,11 @@ import {
   notServed,
   requiredFault,
   type Status,
+  StatusError,
 } from '../status.ts'
+import type { WriteRequest } from '../write/context.ts'
 import { create } from '../write/create.ts'
-import { remove } from '../write/delete.ts'
+import { type Deleted, type DeleteOptions, remove } from '../write/delete.ts'
 import { bindPod, evictPod } from '../write/pods.ts'
 import { readScale, writeScale } from '../write/scale.ts'
 import { readServed, replace } from '../write/update.ts'
@@ -146,12 +149,24 @@ async function removeMany(exchange: Exchange, target: Target, served: Served): P
   const selection = select(served, target.namespace, query)
   const page = listPage(realm, selection, readPageRequest(query, realm.store.version()))
   const objects: ApiObject[] = []
+  const pause = createPause()
   for (const { metadata } of page.objects) {
+    await pause()
     const request = writeRequest(exchange, { ...target, namespace: metadata.namespace }, served)
-    const dryRun = request.dryRun || options.dryRun
-    objects.push(remove({ ...request, dryRun }, metadata.name, options).object)
+    const removed = removeIfThere({ ...request, dryRun: request.dryRun || options.dryRun }, metadata.name, options)
+    if (removed) objects.push(removed.object)
   }
   return ok(toList(served, objects, { resourceVersion: `${realm.store.version()}` }))
+}
+
+/** Undefined when somebody else has removed the object meanwhile. */
+function removeIfThere(request: WriteRequest, name: string, options: DeleteOptions): Deleted | undefined {
+  try {
+    return remove(request, name, options)
+  } catch (error) {
+    if (error instanceof StatusError && error.status.code === 404) return undefined
+    throw error
+  }
 }
 
 async function listObjects(exchange: Exchange, target: Target, served: Served): Promise<Answer> {

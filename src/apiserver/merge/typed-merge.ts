@@ -50,27 +50,45 @@ export function mergeOrdered(
   return [...(followers.get(-1) ?? []), ...merged.flatMap((item, i) => [item, ...(followers.get(i) ?? [])])]
 }
 
-/** The value without the fields and items at these paths. Shorter paths take what is below them along. */
+/** The value without the fields and items at these paths; with a path goes everything below it. */
 export function withoutPaths(value: unknown, schema: JsonSchema, paths: Iterable<FieldPath>): unknown {
-  let out = value
-  for (const path of [...paths].sort((a, b) => a.length - b.length)) out = withoutPath(out, schema, stepsOf(path))
-  return out
+  const root: Cut = { ends: false, below: new Map() }
+  for (const path of paths) {
+    let cut = root
+    for (const step of stepsOf(path)) {
+      const next = cut.below.get(step) ?? { ends: false, below: new Map() }
+      cut.below.set(step, next)
+      cut = next
+    }
+    cut.ends = true
+  }
+  return withoutCuts(value, schema, root)
 }
 
-function withoutPath(value: unknown, schema: JsonSchema | undefined, [step, ...rest]: readonly string[]): unknown {
-  if (step === undefined) return value
-  const name = step.slice(2)
-  if (step.startsWith('f:')) {
-    if (!isPlainObject(value) || !Object.hasOwn(value, name)) return value
-    const { [name]: inner, ...others } = value
-    if (rest.length === 0) return others
-    return { ...value, [name]: withoutPath(inner, fieldSchema(schema, name)?.schema, rest) }
+/** Paths as a tree, so that a long list is walked once however many of its items go. */
+interface Cut {
+  ends: boolean
+  readonly below: Map<string, Cut>
+}
+
+function withoutCuts(value: unknown, schema: JsonSchema | undefined, { below }: Cut): unknown {
+  if (below.size === 0) return value
+  if (Array.isArray(value)) {
+    const shape = listShape(schema)
+    const keys = shape.is === 'map' ? shape.keys : []
+    const stepOf = (item: unknown) =>
+      shape.is === 'set' ? `v:${JSON.stringify(item)}` : `k:${itemKey(item, keys, schema?.items) ?? ''}`
+    return value.flatMap((item) => {
+      const cut = below.get(stepOf(item))
+      if (cut?.ends) return []
+      return [cut ? withoutCuts(item, schema?.items, cut) : item]
+    })
   }
-  if (!Array.isArray(value)) return value
-  const shape = listShape(schema)
-  const keys = shape.is === 'map' ? shape.keys : []
-  const matches = (item: unknown) =>
-    step.startsWith('v:') ? JSON.stringify(item) === name : itemKey(item, keys, schema?.items) === name
-  if (rest.length === 0) return value.filter((item) => !matches(item))
-  return value.map((item) => (matches(item) ? withoutPath(item, schema?.items, rest) : item))
+  if (!isPlainObject(value)) return value
+  const kept = Object.entries(value).flatMap(([field, inner]): [string, unknown][] => {
+    const cut = below.get(`f:${field}`)
+    if (cut?.ends) return []
+    return [[field, cut ? withoutCuts(inner, fieldSchema(schema, field)?.schema, cut) : inner]]
+  })
+  return Object.fromEntries(kept)
 }

@@ -2,6 +2,7 @@
 // exist (or the client is told about those it lost).
 import { isPlainObject } from '#lib'
 import { apiVersionIn } from '../kinds/resource.ts'
+import { shapeFault } from '../limits.ts'
 import { type ApiObject, type Metadata, textAt } from '../object.ts'
 import { badRequest, invalid, invalidFault, type StatusError } from '../status.ts'
 import type { WriteRequest } from './context.ts'
@@ -92,6 +93,8 @@ function dropEmpty(metadata: Metadata): void {
 /** Prunes, defaults, and deals with unknown and doubled fields as the request asked. */
 export function admitFields(request: WriteRequest, object: ApiObject): ApiObject {
   const { type, version, fieldValidation, duplicates = [] } = request
+  const why = shapeFault(object)
+  if (why !== undefined) throw badRequest(`${type.kind} in version "${version.name}" cannot be handled: ${why}`)
   const { object: admitted, unknown } = version.check.admit(object)
   const complaints = [
     ...unknown.map((path) => `unknown field "${path}"`),

@@ -1,7 +1,7 @@
 // Turns JSON into the values CEL rules see, led by the schema: integers, timestamps, durations and bytes have their own types.
 // Objects become Maps, so that no field name can be mistaken for a property of a JavaScript object.
 import { Duration } from '@marcbachmann/cel-js/evaluator'
-import { isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
+import { canonicalJson, isPlainObject, type Json, ownValue } from '#lib'
 import type { JsonSchema } from '../../schema.ts'
 import { findByKeys } from '../correlate.ts'
 import { durationNanos } from '../formats.ts'
@@ -147,12 +147,12 @@ export function alignOld(old: Json, value: Json, schema: JsonSchema): Json {
 function alignList(old: readonly Json[], value: readonly Json[], schema: JsonSchema): Json {
   const { items, 'x-kubernetes-list-type': listType } = schema
   if (listType !== 'set' && listType !== 'map') return old
-  const rest = [...old]
+  const rest = new Set(old)
   const paired: Json[] = []
+  const texts = listType === 'set' ? new Map(old.map((item) => [canonicalJson(item), item])) : undefined
   for (const item of value) {
-    const same = listType === 'map' ? findByKeys(schema, rest, item) : rest.find((one) => jsonEqual(one, item))
-    if (same === undefined) continue
-    rest.splice(rest.indexOf(same), 1)
+    const same = texts ? texts.get(canonicalJson(item)) : findByKeys(schema, old, item)
+    if (same === undefined || !rest.delete(same)) continue
     paired.push(items ? alignOld(same, item, items) : same)
   }
   return [...paired, ...rest]
