@@ -196,12 +196,15 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       const server = await serveMetrics({ metrics: numbers, review, certificate, clock, log, ...options.metrics })
       undo.push(() => server.close())
     }
-    if (options.controllers.includes('addons'))
+    if (options.controllers.includes('addons')) {
+      const ending = new AbortController()
+      undo.push(() => ending.abort())
       // A manager that is stopped before its caches are filled has nothing to ship.
       void Promise.all([synced, election?.elected]).then(
-        () => shipPipeline(objects, homeNamespace, log),
+        () => shipPipeline(objects, homeNamespace, { log, clock, signal: ending.signal }),
         () => undefined,
       )
+    }
     return {
       connection,
       engine,

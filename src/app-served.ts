@@ -2,7 +2,7 @@
 import { defaultPipeline } from '#addons'
 import { AddonPipeline, type AnyObject, CLUSTER_API_VERSIONS, type ClusterApiVersion } from '#api'
 import { type Connection, discover, isKubeError, type Objects } from '#kube'
-import { CaptError, type Log, messageOf } from '#lib'
+import { CaptError, type Clock, type Log, messageOf, sleep } from '#lib'
 
 export interface ServedVersions {
   readonly cluster: ClusterApiVersion
@@ -25,12 +25,30 @@ export async function servedVersions(connection: Connection): Promise<ServedVers
   return { cluster, resourceSets: await servedVersion('addons.cluster.x-k8s.io', CLUSTER_API_VERSIONS) }
 }
 
-/** The pipeline that comes with capt is made once; people may change or delete what they do not want. */
-export async function shipPipeline(objects: Objects, namespace: string, log: Log): Promise<void> {
-  try {
-    await objects.create<AnyObject>(AddonPipeline, defaultPipeline(namespace))
-  } catch (error) {
-    if (!isKubeError(error, 'AlreadyExists'))
-      log.warn('Making the default pipeline failed', { error: messageOf(error) })
+const FIRST_RETRY_MS = 1000
+const MAX_RETRY_MS = 300_000
+
+/**
+ * The pipeline that comes with capt is made once; people may change or delete what they do not want. An API server that
+ * cannot take it yet is asked again, with a growing delay, until the signal ends it.
+ */
+export async function shipPipeline(
+  objects: Objects,
+  namespace: string,
+  { log, clock, signal }: { readonly log: Log; readonly clock: Clock; readonly signal?: AbortSignal },
+): Promise<void> {
+  for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+    try {
+      await objects.create<AnyObject>(AddonPipeline, defaultPipeline(namespace))
+      return
+    } catch (error) {
+      if (isKubeError(error, 'AlreadyExists')) return
+      log.warn('Making the default pipeline failed', { error: messageOf(error), retryAfterSeconds: delayMs / 1000 })
+    }
+    try {
+      await sleep(clock, delayMs, signal)
+    } catch {
+      return
+    }
   }
 }

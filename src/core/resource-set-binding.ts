@@ -57,6 +57,33 @@ export function withEntry(
   return own ? all.map((one) => (one === own ? updated : one)) : [...all, updated]
 }
 
+/** A failed attempt that failed in the same way before is not recorded again: its time alone would wake every set. */
+export function withAttempt(
+  bindings: Binding['spec']['bindings'],
+  set: string,
+  entry: BindingResource,
+): Binding['spec']['bindings'] {
+  const known = bindings
+    ?.find((one) => one.clusterResourceSetName === set)
+    ?.resources?.find((one) => one.kind === entry.kind && one.name === entry.name)
+  const isSame = known !== undefined && !known.applied && !entry.applied && (known.hash ?? '') === (entry.hash ?? '')
+  return isSame ? bindings : withEntry(bindings, set, entry)
+}
+
+/** Whether an update leaves no set with more to do: entries came, were applied, or were tried again. */
+export function asksForNothing(now: Binding, before: Binding): boolean {
+  const entries = ({ spec }: Binding) =>
+    (spec.bindings ?? []).flatMap(({ clusterResourceSetName: set, resources = [] }) =>
+      resources.map((one) => [`${set}/${one.kind}/${one.name}`, one] as const),
+    )
+  const current = new Map(entries(now))
+  if (now.metadata.deletionTimestamp !== before.metadata.deletionTimestamp) return false
+  return entries(before).every(([id, was]) => {
+    const is = current.get(id)
+    return is !== undefined && (is.applied || (!was.applied && is.hash === was.hash))
+  })
+}
+
 export function withoutSet(
   bindings: Binding['spec']['bindings'],
   set: string,

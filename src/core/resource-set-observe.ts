@@ -12,7 +12,7 @@ import {
   SecretKind,
 } from '#api'
 import type { Objects, Projected } from '#kube'
-import { keyedHash } from '#lib'
+import { keyedHash, ownValue } from '#lib'
 import type { ConditionDraft, World } from '#runtime'
 import type { Strategy } from './resource-set-apply.ts'
 import { type Binding, BindingKind, findEntry } from './resource-set-binding.ts'
@@ -76,9 +76,9 @@ export function isSelected(
   const expressions = selector.matchExpressions ?? []
   if (exact.length === 0 && expressions.length === 0) return false
   return (
-    exact.every(([key, value]) => labels[key] === value) &&
+    exact.every(([key, value]) => ownValue(labels, key) === value) &&
     expressions.every(({ key, operator, values = [] }) => {
-      const value = labels[key]
+      const value = ownValue(labels, key)
       if (operator === 'In') return value !== undefined && values.includes(value)
       if (operator === 'NotIn') return value === undefined || !values.includes(value)
       return operator === 'Exists' ? value !== undefined : value === undefined

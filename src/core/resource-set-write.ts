@@ -4,7 +4,7 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, isCaptError, messageOf, redact, toTimestamp } from '#lib'
 import { type ConditionDraft, ownerReference, removeFinalizer, type World, withOwner } from '#runtime'
 import { applyObjects } from './resource-set-apply.ts'
-import { type Binding, BindingKind, newBinding, withEntry, withoutSet } from './resource-set-binding.ts'
+import { type Binding, BindingKind, newBinding, withAttempt, withoutSet } from './resource-set-binding.ts'
 import { isOwned, needsApply, SECRET_TYPE, SET_FINALIZER, SetKind, type SetSeen } from './resource-set-observe.ts'
 import { parseSource } from './resource-set-parse.ts'
 
@@ -64,7 +64,7 @@ export async function applyTo(
     try {
       if (!source.values) throw new CaptError('CAPT_RESOURCE_SET_PARSE', 'failed to get data field from the resource')
       const problems = await applyObjects(remote, parseSource(source.values), set.spec.strategy ?? 'ApplyOnce')
-      bindings = withEntry(bindings, name, { ...entry, applied: problems.length === 0, hash: source.hash! })
+      bindings = withAttempt(bindings, name, { ...entry, applied: problems.length === 0, hash: source.hash! })
       if (problems.length === 0) continue
       outcome.draft = condition('False', 'NotApplied', 'Failed to apply ClusterResourceSet resources to Cluster')
       outcome.old = { reason: 'ApplyFailed', severity: 'Warning', message: redact(problems.join('; ')) }
@@ -72,7 +72,7 @@ export async function applyTo(
     } catch (error) {
       // A source that cannot be read leaves the condition as it was.
       if (!isCaptError(error) || isKubeError(error)) throw error
-      bindings = withEntry(bindings, name, { ...entry, hash: '' })
+      bindings = withAttempt(bindings, name, { ...entry, hash: '' })
       faults.push(`${source.ref.kind} ${source.ref.name}: ${error.message}`)
     }
   }

@@ -96,6 +96,43 @@ const entriesOf = (binding: Binding | undefined) =>
   binding?.spec.bindings?.find((entry) => entry.clusterResourceSetName === 'set')?.resources ?? []
 
 describe('the stand-in for ClusterResourceSet', () => {
+  it('backs off from two sets that fail on one Cluster, and serves a third one meanwhile', async () => {
+    const { home, workload, cluster, settle, close, clock } = await world()
+    const manifest = (namespace: string, name: string) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\ndata: {a: b}\n`
+    const add = (name: string, data: Record<string, string>) => {
+      home.seed(ConfigMapKind, sourceObject({ kind: 'ConfigMap', name, data }))
+      const set = aSet({ strategy: 'Reconcile', sources: [{ kind: 'ConfigMap', name, data }] })
+      home.seed(SetKind, { ...set, metadata: { ...set.metadata, name } })
+    }
+    home.seed(Cluster, cluster())
+    for (const name of ['bad-one', 'bad-two']) add(name, { a: 'kind: [this is not YAML and long enough to be read' })
+    await settle()
+    add('good', { a: manifest('default', 'delivered') })
+    await settle()
+    assert.ok(workload.peek(ConfigMapKind, { namespace: 'default', name: 'delivered' }), 'the third set is served')
+    const before = home.requests.length
+    for (let second = 0; second < 70; second++) await clock.advance(1000)
+    await settle()
+    const later = home.requests.slice(before)
+    assert.ok(later.length < 120, `${later.length} requests in 70 s`)
+    assert.deepEqual(
+      later.filter(({ verb }) => verb !== 'get' && verb !== 'list'),
+      [],
+      'nothing changed, nothing is written',
+    )
+    const binding = home.peek<Binding>(BindingKind, { namespace: 'default', name: 'demo' })
+    assert.deepEqual(
+      binding?.spec.bindings?.map((one) => [one.clusterResourceSetName, one.resources?.[0]?.applied]).sort(),
+      [
+        ['bad-one', false],
+        ['bad-two', false],
+        ['good', true],
+      ],
+    )
+    await close()
+  })
+
   for (const one of RESOURCE_SET_CASES) {
     it(one.name, async () => {
       const { home, workload, cluster, settle, close } = await world()

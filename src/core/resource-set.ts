@@ -28,7 +28,7 @@ import {
   type World,
   waiting,
 } from '#runtime'
-import { BindingKind } from './resource-set-binding.ts'
+import { asksForNothing, type Binding, BindingKind } from './resource-set-binding.ts'
 import {
   isOwned,
   isSelected,
@@ -61,6 +61,7 @@ export function resourceSetController(remotes: RemoteClusters): Controller<Resou
       },
       {
         kind: BindingKind,
+        ignores: (now, before) => asksForNothing(now as unknown as Binding, before as unknown as Binding),
         toKeys: (binding, cache) =>
           ofCluster(cache, { namespace: binding.metadata.namespace!, name: binding.metadata.name }),
       },

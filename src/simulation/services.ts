@@ -2,7 +2,7 @@
 // until it is deleted.
 import { type AnyObject, keyOf, PodKind, ServiceKind } from '#api'
 import { isKubeError, type Projected } from '#kube'
-import { jsonEqual } from '#lib'
+import { jsonEqual, ownValue } from '#lib'
 import { act, type Controller, type Decision, done, hasFinalizer, isTrue, ownerReference } from '#runtime'
 import type { Stage } from './actor.ts'
 import {
@@ -124,7 +124,7 @@ export function serviceActor({ ledger }: Stage): Controller<Service, Seen, Actio
 
 function selects({ spec }: Service, pod: AnyObject): boolean {
   const selector = Object.entries(spec?.selector ?? {})
-  return selector.length > 0 && selector.every(([key, value]) => pod.metadata.labels?.[key] === value)
+  return selector.length > 0 && selector.every(([key, value]) => ownValue(pod.metadata.labels, key) === value)
 }
 
 function decide({ service, slice, endpoints, isAlive }: Seen): Decision<Action> {
