@@ -1,5 +1,5 @@
 // What follows each class of failure, for apply and destroy: attempts, waits, limit, condition, Warnings on the object and on its
-// Cluster, metric. The controller and the loop are real; the engine ends its runs as the table says, on a manual clock.
+// Cluster, metric, `describe` block, doctor finding. The controller and the loop are real; the engine ends its runs as the table says, on a manual clock.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
@@ -17,6 +17,8 @@ import { createEvents } from '#kube'
 import { silentLog } from '#lib'
 import { type AnyController, runControllers } from '#runtime'
 import { anApply, aTemplate, collectingMetrics, type HandWoundClock, handWoundClock, memoryCluster } from '#testing'
+import { applyBranch } from '#view'
+import { examine } from '../../src/cli/doctor-diagnose.ts'
 import { scriptedEngine } from '../support/scripted-engine.ts'
 
 interface Row {
@@ -126,6 +128,17 @@ async function advanceUntil(clock: HandWoundClock, test: () => boolean, seconds:
   await clock.advance(100)
 }
 
+/** What `capt describe` and `capt doctor` say about the apply as it is now. */
+function assertExplained(apply: WorkspaceTemplateApply, nowMs: number): void {
+  const { stop } = applyBranch(apply)
+  assert.match(stop?.what ?? '', /aws_vpc\.main: it failed/, 'describe has a block')
+  assert.match(stop?.todo ?? '', /correct it/)
+  const exam = { record: undefined, lock: { is: 'free' }, state: { is: 'none' }, runner: undefined } as const
+  const { findings } = examine({ apply, exam: exam as never, cloud: { is: 'skipped' }, nowMs })
+  const found = findings.filter(({ weight, what }) => weight === 'person' && /it failed/.test(what))
+  assert.equal(found.length, 1, `doctor has one finding: ${JSON.stringify(findings)}`)
+}
+
 const times = (events: readonly Event[]) => events.reduce((sum, { series }) => sum + (series?.count ?? 1), 0)
 const faultOf = (kind: FaultKind): RunFault => ({
   kind,
@@ -152,6 +165,7 @@ for (const verb of ['apply', 'destroy'] as const) {
           assert.deepEqual([ready?.status, ready?.reason], ['False', reason], `after attempt ${i + 1}`)
           assert.match(ready?.message ?? '', /aws_vpc\.main: it failed/)
           assert.equal(conditionOf(world.apply()!, 'Stalled')?.status === 'True', stalls === true)
+          assertExplained(world.apply()!, clock.now())
           await advanceUntil(clock, () => runs()[i + 1]?.finishedMs !== undefined, wait + 10)
           const [before, next] = [runs()[i]!, runs()[i + 1]]
           assert.ok(next, `attempt ${i + 2} was made`)
@@ -164,6 +178,7 @@ for (const verb of ['apply', 'destroy'] as const) {
         const stalled = conditionOf(world.apply()!, 'Stalled')
         assert.deepEqual([stalled?.status, stalled?.reason], ['True', end])
         assert.match(stalled?.message ?? '', /correct it/)
+        assertExplained(world.apply()!, clock.now())
         if (verb === 'destroy') {
           assert.match(stalled?.message ?? '', /capt retry demo-vpc/)
           assert.match(stalled?.message ?? '', /raise spec\.retry\.limit or spec\.deletionTimeout/)
