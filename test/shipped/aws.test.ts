@@ -29,6 +29,7 @@ import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.
 const REGION = 'eu-west-1'
 const TIMEOUT_MS = 180_000
 const ClusterKind = clusterKind('v1beta2')
+const EventKind: KindRef = { group: 'events.k8s.io', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 const ResourceSetKind = clusterResourceSetKind('v1beta2')
 const program = findMoto()
 const missing = [program ? [] : ['moto'], findTool('terraform') ? [] : ['terraform']].flat()
@@ -115,8 +116,14 @@ describe('the shipped program and AWS', { skip }, () => {
   }
 
   /** Applies a cluster and waits until its control plane is available. */
-  async function bringUp(home: Home, name: string, spec: object = {}, labels: object = {}): Promise<void> {
-    await home.apply([eksTemplate(moto, endpoint), ...cluster(name, spec, labels)])
+  async function bringUp(
+    home: Home,
+    name: string,
+    spec: object = {},
+    labels: object = {},
+    vpc?: string,
+  ): Promise<void> {
+    await home.apply([eksTemplate(moto, endpoint), ...cluster(name, spec, labels, vpc)])
     await untilCondition(home, CAPTControlPlane, name, 'Ready')
   }
 
@@ -274,6 +281,43 @@ describe('the shipped program and AWS', { skip }, () => {
     assert.doesNotMatch(await state(), /"terraform_data"/)
   })
 
+  it('deletes by tag the balancer of a cluster without add-ons before EKS, and reports the disk that stays', async () => {
+    const ec2 = async (Action: string, more: Readonly<Record<string, string>>) =>
+      await moto.query('ec2', REGION, { Action, Version: '2016-11-15', ...more })
+    const elb = async (Action: string, more: Readonly<Record<string, string>> = {}) =>
+      await moto.query('elasticloadbalancing', REGION, { Action, Version: '2015-12-01', ...more })
+    const vpc = /<vpcId>([^<]+)</.exec(await ec2('CreateVpc', { CidrBlock: '10.9.0.0/16' }))![1]!
+    const place = { VpcId: vpc, CidrBlock: '10.9.1.0/24', AvailabilityZone: `${REGION}a` }
+    const subnet = /<subnetId>([^<]+)</.exec(await ec2('CreateSubnet', place))![1]!
+    for (const cluster of ['alone', 'env'])
+      await elb('CreateLoadBalancer', {
+        Name: `k8s-${cluster}`,
+        Type: 'network',
+        'Subnets.member.1': subnet,
+        'Tags.member.1.Key': 'elbv2.k8s.aws/cluster',
+        'Tags.member.1.Value': cluster,
+      })
+    const tags = { 'kubernetes.io/cluster/alone': 'owned', 'ebs.csi.aws.com/cluster': 'true' }
+    const size = { Size: '1', AvailabilityZone: `${REGION}a` }
+    const disk = /<volumeId>([^<]+)</.exec(await ec2('CreateVolume', { ...size, ...tagged('volume', tags) }))![1]!
+
+    // No pipeline has this name: nothing is delivered, and nothing is there to tear it down.
+    await bringUp(ambient, 'alone', {}, { 'capt.appthrust.com/addon-pipeline': 'none' }, vpc)
+    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'alone' })
+    await untilGone(ambient, ClusterKind, 'alone')
+    const balancers = await elb('DescribeLoadBalancers')
+    assert.deepEqual(
+      [...balancers.matchAll(/<LoadBalancerName>([^<]+)</g)].map(([, name]) => name),
+      ['k8s-env'],
+    )
+    const reports: string[] = []
+    for await (const event of ambient.connection.objects.list<AnyObject & { note?: string; reason?: string }>(
+      EventKind,
+    ))
+      if (event.reason === 'LeftBehind') reports.push(event.note ?? '')
+    assert.ok(reports.length > 0 && reports.every((note) => note.includes(`volume ${disk}`)), reports.join())
+  })
+
   it('terminates by tag the instances that a cluster without an API left, and no others', async () => {
     await ambient.apply([...pipeline()])
     await bringUp(ambient, 'swept', {}, { 'capt.appthrust.com/addon-pipeline': 'swept' })
@@ -395,7 +439,12 @@ const credentials = (name: string, { accessKeyId, secretAccessKey }: Keys): obje
   stringData: { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
 })
 
-function cluster(name: string, controlPlane: object, labels: object): readonly object[] {
+function cluster(
+  name: string,
+  controlPlane: object,
+  labels: object,
+  existingVpcId = 'vpc-0123456789abcdef0',
+): readonly object[] {
   const metadata = { name, namespace: 'default' }
   const ref = (group: string, kind: string) => ({ apiVersion: `${group}.cluster.x-k8s.io/v1beta1`, kind, name })
   return [
@@ -412,7 +461,7 @@ function cluster(name: string, controlPlane: object, labels: object): readonly o
       apiVersion: GROUP,
       kind: 'CAPTCluster',
       metadata,
-      spec: { region: REGION, existingVpcId: 'vpc-0123456789abcdef0' },
+      spec: { region: REGION, existingVpcId },
     },
     {
       apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
