@@ -12,11 +12,20 @@ export interface Printed {
 
 export async function capt(
   argv: readonly string[],
-  options: { readonly stdin?: string; readonly env?: Record<string, string>; readonly cwd?: string } = {},
+  options: {
+    readonly stdin?: string
+    readonly env?: Record<string, string>
+    readonly cwd?: string
+    readonly terminal?: boolean
+  } = {},
 ): Promise<Printed> {
   const out: string[] = []
   const err: string[] = []
-  const sink = (to: string[]) => ({ write: (text: string) => void to.push(text), isTerminal: false, columns: 110 })
+  const sink = (to: string[]) => ({
+    write: (text: string) => void to.push(text),
+    isTerminal: options.terminal === true,
+    columns: 110,
+  })
   const env = options.env ?? {}
   const io: Io = {
     stdout: sink(out),

@@ -64,14 +64,19 @@ describe('the command line', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('lists its commands and shows examples before options', async () => {
+  it('lists its commands and shows usage, examples and options', async () => {
     const overview = await capt(['--help'])
     assert.equal(overview.code, 0)
     for (const word of ['demo', 'up', 'apply', 'describe', 'karpenter convert'])
       assert.match(overview.stdout, new RegExp(`^  ${word} `, 'm'))
     const help = await capt(['apply', '--help'])
-    assert.match(help.stdout, /^# One file\ncapt apply -f cluster\.yaml\n/)
+    assert.match(help.stdout, /^Usage: capt apply \[options\]\n[\s\S]*\n# One file\ncapt apply -f cluster\.yaml\n/)
     assert.match(help.stdout, /-f, --filename FILE/)
+  })
+
+  it('takes connection options before the command too', async () => {
+    const { code, stderr } = await capt([...flags, '-n', 'default', 'get', 'wtapply'])
+    assert.deepEqual([code, stderr], [0, 'No workspacetemplateapplies in namespace default\n'])
   })
 
   it('refuses a command it does not know, proposes the one that was meant, and exits 2', async () => {
@@ -152,6 +157,23 @@ describe('the command line', () => {
     assert.match(refused.stderr, /add --yes/)
     const gone = await capt(['delete', 'captcluster', 'demo', '--yes', ...flags])
     assert.deepEqual([gone.code, gone.stdout.replace(/\(.*\)/, '')], [0, 'CAPTCluster/demo is gone \n'])
+  })
+
+  it('says that nothing was changed when the answer is no', async () => {
+    await capt(['apply', '-f', '-', ...flags], { stdin: VPC_TEMPLATE })
+    const { code, stderr } = await capt(['delete', 'workspacetemplate', 'network', ...flags], {
+      stdin: 'n\n',
+      terminal: true,
+    })
+    assert.equal(code, 1)
+    assert.match(stderr, /\[y\/N\] Nothing was changed\n$/)
+  })
+
+  it('changes nothing and waits for nothing in a dry run', async () => {
+    const { code, stdout } = await capt(['apply', '-f', '-', '--dry-run', '--wait', '1h', ...flags], {
+      stdin: VPC_TEMPLATE.replace('name: network', 'name: other'),
+    })
+    assert.deepEqual([code, stdout], [0, 'WorkspaceTemplate/other created (dry run)\n'])
   })
 
   it('explains a kubeconfig that points nowhere', async () => {

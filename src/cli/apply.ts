@@ -47,7 +47,7 @@ export const command: Command = {
         server: connected.server,
       }
       const applied = await applyManifests(manifests, { ...target, dryRun: args.values['dry-run'] === true })
-      if (waitMs === 0) return EXIT.fine
+      if (waitMs === 0 || args.values['dry-run'] === true) return EXIT.fine
       return await waitForReady(applied, waitMs, connected, io)
     } finally {
       await connected.close()

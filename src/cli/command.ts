@@ -63,7 +63,7 @@ export interface Command {
    * word, the longest of alternatives that are set apart by ` | `, and any number with `...`.
    */
   readonly positionals?: string
-  /** Help opens with these. */
+  /** Help shows these below the usage. */
   readonly examples: readonly { readonly run: string; readonly about: string }[]
   readonly options: Readonly<Record<string, Option>>
   /**

@@ -48,10 +48,7 @@ export const command: Command = {
         return EXIT.fine
       }
       const shown = names.map((name) => `${connected.namespace}/${name}`).join(', ')
-      if (!(await confirm(`Delete ${kind.kind} ${shown} and what was made for it?`, args, io))) {
-        io.stderr.write('Nothing was deleted\n')
-        return EXIT.failed
-      }
+      if (!(await confirm(`Delete ${kind.kind} ${shown} and what was made for it?`, args, io))) return EXIT.failed
       for (const { metadata } of objects) {
         const key = { namespace: connected.namespace, name: metadata.name }
         await connected.objects.delete(kind, key, metadata.uid ? { uid: metadata.uid } : {})

@@ -1,4 +1,4 @@
-// Help texts, made from the command table. Examples come first: people copy before they read.
+// Help texts, made from the command table: usage, examples, options.
 import type { Command } from './command.ts'
 import type { Entry } from './table.ts'
 
@@ -27,10 +27,10 @@ export function commandHelp(command: Command): string {
   })
   const width = Math.max(0, ...options.map(([flag]) => flag.length))
   return [
-    ...command.examples.flatMap(({ run, about }) => [`# ${about}`, `capt ${run}`, '']),
-    command.summary,
-    '',
     `Usage: capt ${command.name}${command.positionals ? ` ${command.positionals}` : ''}${options.length > 0 ? ' [options]' : ''}`,
+    '',
+    command.summary,
+    ...command.examples.flatMap(({ run, about }) => ['', `# ${about}`, `capt ${run}`]),
     ...(options.length > 0
       ? ['', 'Options', ...options.map(([flag, about]) => `  ${flag.padEnd(width)}  ${about}`)]
       : []),

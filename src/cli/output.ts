@@ -53,6 +53,10 @@ export async function confirm(question: string, args: Arguments, io: Io): Promis
     })
   }
   io.stderr.write(`${question} [y/N] `)
-  for await (const chunk of io.stdin) return /^y(es)?\s*$/i.test(Buffer.from(chunk).toString('utf8'))
+  for await (const chunk of io.stdin) {
+    if (/^y(es)?\s*$/i.test(Buffer.from(chunk).toString('utf8'))) return true
+    break
+  }
+  io.stderr.write('Nothing was changed\n')
   return false
 }

@@ -1,12 +1,12 @@
 // argv in, exit code out: finds the command, reads its options, prints errors the way people can act on.
 import { parseArgs } from 'node:util'
 import { CaptError, isCaptError, messageOf } from '#lib'
-import { type Arguments, type Command, checkValue, EXIT, Interrupted, type Io } from './command.ts'
+import { type Arguments, CONNECTION_OPTIONS, type Command, checkValue, EXIT, Interrupted, type Io } from './command.ts'
 import { commandHelp, overview } from './help.ts'
 import type { Entry } from './table.ts'
 
 export async function run(argv: readonly string[], io: Io, commands: readonly Entry[]): Promise<number> {
-  const words = argv.filter((word) => !word.startsWith('-'))
+  const words = wordsOf(argv)
   if (argv.length === 0 || (words.length === 0 && isHelp(argv)) || words[0] === 'help') {
     const entry = words.length > 1 ? findEntry(words.slice(1), commands) : undefined
     io.stdout.write(entry ? commandHelp((await entry.load()).command) : overview(commands))
@@ -50,6 +50,15 @@ async function untilInterrupted(command: Command, args: Arguments, io: Io): Prom
   } finally {
     signal.removeEventListener('abort', stop)
   }
+}
+
+/** Words that may name a command: `--kubeconfig FILE` and its like may stand before it. */
+function wordsOf(argv: readonly string[]): readonly string[] {
+  const flags = Object.entries(CONNECTION_OPTIONS).flatMap(([name, option]) => [
+    `--${name}`,
+    ...('short' in option ? [`-${option.short}`] : []),
+  ])
+  return argv.filter((word, i) => !word.startsWith('-') && !flags.includes(argv[i - 1] ?? ''))
 }
 
 const isHelp = (argv: readonly string[]) => {

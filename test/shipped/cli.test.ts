@@ -129,7 +129,9 @@ describe('Ctrl-C', () => {
       // More than a pipe holds: when it is gone, the command is reading.
       await new Promise((resolve) => child.stdin.write('# a comment\n'.repeat(100_000), resolve))
       child.kill('SIGINT')
+      const giveUp = setTimeout(() => child.kill('SIGKILL'), 60_000)
       assert.equal(await ended, 130, `${args.join(' ')}: ${err}`)
+      clearTimeout(giveUp)
       assert.equal(err, 'Interrupted\n')
     }
   })
