@@ -1,16 +1,18 @@
 // Writes the release assets of one version: dist/installer holds them as a release does, dist/repository as a local
 // repository of clusterctl (other versions in it stay). Needs Node alone.
-//   VERSION=1.2.3 [IMAGE=registry/owner/capt] [DIST=folder] node scripts/installer.ts
+//   VERSION=1.2.3 [IMAGE=registry/owner/capt] [IMAGE_DIGEST=sha256:…] [RUNNER_DIGEST=sha256:…] [DIST=folder]
+//   node scripts/installer.ts
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { checkVersion, PROVIDERS, releaseFiles } from './release-files.ts'
 
-const { VERSION, IMAGE, DIST } = process.env
+const { VERSION, IMAGE, IMAGE_DIGEST, RUNNER_DIGEST, DIST } = process.env
 const dist = DIST ? resolve(DIST) : join(import.meta.dirname, '..', 'dist')
 
 try {
   const version = checkVersion(VERSION)
-  const files = releaseFiles({ version, ...(IMAGE ? { image: IMAGE } : {}) })
+  const digests = { manager: IMAGE_DIGEST || undefined, runner: RUNNER_DIGEST || undefined }
+  const files = releaseFiles({ version, digests, ...(IMAGE ? { image: IMAGE } : {}) })
   write(join(dist, 'installer'), files)
   for (const [provider, isOurs] of Object.entries(PROVIDERS))
     write(join(dist, 'repository', provider, `v${version}`), new Map([...files].filter(([name]) => isOurs(name))))

@@ -37,6 +37,8 @@ export interface Image {
   readonly name: string
   readonly newName?: string
   readonly newTag?: string
+  /** Put behind the tag. */
+  readonly digest?: string
 }
 
 const KNOWN = [
@@ -212,7 +214,8 @@ function rename(image: string, images: readonly Image[]): string {
   const wish = images.find((one) => one.name === name)
   if (!wish) return image
   const newTag = wish.newTag ?? tag
-  return (wish.newName ?? name) + (newTag === undefined ? '' : `:${newTag}`)
+  const pinned = wish.digest === undefined ? '' : `@${wish.digest}`
+  return (wish.newName ?? name) + (newTag === undefined ? '' : `:${newTag}`) + pinned
 }
 
 /** What others need comes first. */

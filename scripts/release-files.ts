@@ -12,6 +12,8 @@ export interface ReleaseOptions {
   readonly version: string
   /** Where the images are, without tag; the runner's is the same with -runner behind it. */
   readonly image?: string
+  /** Digests of the pushed images, where they are known: the manifests name exactly these. */
+  readonly digests?: { readonly manager?: string | undefined; readonly runner?: string | undefined }
 }
 
 const IMAGE = 'ghcr.io/appthrust/capt'
@@ -29,11 +31,20 @@ export function checkVersion(text: string | undefined): string {
   throw new Error(`VERSION must be a version such as 1.2.3, not ${text ? JSON.stringify(text) : 'empty'}`)
 }
 
-export function releaseFiles({ version, image = IMAGE }: ReleaseOptions): Map<string, string> {
-  const images = ['', '-runner'].map((suffix) => ({
+function checkDigest(text: string): string {
+  if (/^sha256:[0-9a-f]{64}$/.test(text)) return text
+  throw new Error(`the digest of an image is sha256: and 64 digits, not ${JSON.stringify(text)}`)
+}
+
+export function releaseFiles({ version, image = IMAGE, digests = {} }: ReleaseOptions): Map<string, string> {
+  const images = [
+    { suffix: '', digest: digests.manager },
+    { suffix: '-runner', digest: digests.runner },
+  ].map(({ suffix, digest }) => ({
     name: IMAGE + suffix,
     newName: image + suffix,
     newTag: `v${version}`,
+    ...(digest === undefined ? {} : { digest: checkDigest(digest) }),
   }))
   const render = (folder: string) =>
     renderKustomization(join(root, 'config', folder)).map((manifest) => withImages(manifest, images))
@@ -46,6 +57,10 @@ export function releaseFiles({ version, image = IMAGE }: ReleaseOptions): Map<st
     [
       'install-namespaced.yaml',
       toText(render('overlays/namespaced'), `capt v${version} for one namespace, without its kinds`),
+    ],
+    [
+      'network-policy-egress.yaml',
+      toText(render('network-policy/egress'), `What capt v${version} may connect to; optional`),
     ],
     ['crds.yaml', toText(render('crd'), `The kinds of capt v${version}`)],
     [

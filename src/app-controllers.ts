@@ -39,6 +39,8 @@ export interface ControllerPorts {
   readonly reach: (kubeconfig: string) => Promise<string | undefined>
   readonly homeNamespace: string
   readonly watchSecrets: boolean
+  /** Terraform runs beside the manager, with its identity: for one namespace only. */
+  readonly singleTenant: boolean
   readonly instances: Instances
   readonly aws: Aws
   readonly clock: Clock
@@ -62,7 +64,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
   if (groups.includes('infrastructure') && engine) {
     all.push(
       captClusterController({ clusterKind: cluster }),
-      workspaceApplyController({ engine, clusterKind: cluster }),
+      workspaceApplyController({ engine, clusterKind: cluster, singleTenant: ports.singleTenant }),
       workspaceTemplateController(),
     )
   }

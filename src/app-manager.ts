@@ -37,7 +37,7 @@ import { awsInstances, eitherInstances } from './app-instances.ts'
 import { measureRuns } from './app-metrics.ts'
 import { informerOf } from './app-projections.ts'
 import { reach } from './app-reach.ts'
-import { writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
+import { isSingleTenant, writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
 import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
 import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
 import type { Sink } from './cli/command.ts'
@@ -72,6 +72,8 @@ export interface ManagerOptions {
   /** Watch the Secrets of clusters: for the embedded home, and for one namespace whose role allows it. */
   readonly watchSecrets?: boolean
   readonly access?: ServerAccess
+  /** In a cluster: let the runs of several namespaces share the identity and the disk of the manager. */
+  readonly allowSharedRunner?: boolean
   /** A second cloud beside AWS that may have machines of a cluster. */
   readonly instances?: (objects: Objects) => Instances
 }
@@ -154,6 +156,11 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       aws,
       ...parts,
       watchSecrets: options.watchSecrets === true,
+      singleTenant: isSingleTenant({
+        ...options,
+        isInPod: options.access === undefined && isServiceAccountChosen(chosen),
+        engineName: engine?.name,
+      }),
       instances: instancesOf(objects, versions),
       wake: (controller, key) => running.wake(controller, key),
     })

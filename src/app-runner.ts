@@ -30,3 +30,19 @@ export function writeKubeconfig(workDir: string, text: string): string {
   writeFileSync(path, text, { mode: 0o600 })
   return path
 }
+
+/**
+ * Whether Terraform runs for one namespace only: in a pod it runs as the user of the manager and can read the token of its
+ * service account, so tenants that do not trust each other must not share it.
+ */
+export function isSingleTenant(options: {
+  readonly isInPod: boolean
+  /** Undefined where nothing runs Terraform. */
+  readonly engineName: string | undefined
+  readonly namespace?: string | undefined
+  readonly allowSharedRunner?: boolean | undefined
+}): boolean {
+  const { isInPod, engineName, namespace, allowSharedRunner = false } = options
+  if (engineName === undefined || engineName === 'simulated') return false
+  return isInPod && namespace === undefined && !allowSharedRunner
+}

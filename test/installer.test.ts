@@ -343,6 +343,42 @@ describe('the version', () => {
   })
 })
 
+describe('images by digest', () => {
+  it('are named by tag and digest where the digest is known', () => {
+    const [manager, runner] = ['a', 'b'].map((digit) => `sha256:${digit.repeat(64)}`)
+    const pinned = releaseFiles({ version: VERSION, digests: { manager, runner } })
+    assert.ok(pinned.get('install.yaml')!.includes(`capt-runner:v${VERSION}@${runner}`))
+    assert.ok(pinned.get('control-plane-components.yaml')!.includes(`capt:v${VERSION}@${manager}`))
+  })
+
+  it('must have a digest that is one', () => {
+    assert.throws(() => releaseFiles({ version: VERSION, digests: { manager: 'sha256:1' } }), /digest/)
+  })
+})
+
+describe('the optional egress policy', () => {
+  const [policy] = renderKustomization(join(root, 'config/network-policy/egress')) as unknown as {
+    readonly spec: {
+      readonly podSelector: object
+      readonly policyTypes: readonly string[]
+      readonly egress: readonly {
+        readonly to?: readonly { readonly ipBlock: { readonly cidr: string; readonly except?: readonly string[] } }[]
+        readonly ports: readonly { readonly port: number }[]
+      }[]
+    }
+  }[]
+
+  it('selects the pods of install.yaml, and opens names, TLS and Pod Identity alone', () => {
+    const [allow] = of(documents(files.get('install.yaml')!), 'NetworkPolicy') as unknown as (typeof policy)[]
+    assert.deepEqual(policy!.spec.podSelector, allow!.spec.podSelector)
+    assert.deepEqual(policy!.spec.policyTypes, ['Egress'])
+    const ports = policy!.spec.egress.flatMap((rule) => rule.ports.map(({ port }) => port))
+    assert.deepEqual([...new Set(ports)].sort(), [443, 53, 6443, 80])
+    const open = policy!.spec.egress.flatMap(({ to = [] }) => to.map(({ ipBlock }) => ipBlock))
+    assert.deepEqual(open.find(({ cidr }) => cidr === '0.0.0.0/0')?.except, ['169.254.0.0/16'])
+  })
+})
+
 describe('make build-installer', () => {
   let dist: string
   const run = (version: string) =>
@@ -439,7 +475,15 @@ describe('the images', () => {
 })
 
 describe('config/', () => {
-  const folders = ['crd', 'default', 'infrastructure', 'control-plane', 'overlays/namespaced', 'overlays/local-engine']
+  const folders = [
+    'crd',
+    'default',
+    'infrastructure',
+    'control-plane',
+    'overlays/namespaced',
+    'overlays/local-engine',
+    'network-policy/egress',
+  ]
   const hasKubectl = findTool('kubectl') !== undefined
 
   for (const folder of folders) {

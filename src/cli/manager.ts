@@ -49,6 +49,10 @@ const options = {
   },
   ...ENGINE_OPTION,
   'concurrent-runs': { type: 'string', value: 'NUMBER', about: 'Terraform runs at once; 8 otherwise.' },
+  'allow-shared-runner': {
+    type: 'boolean',
+    about: "In a cluster: run Terraform for several namespaces, which then share the manager's identity and disk.",
+  },
   'log-level': { type: 'string', value: 'LEVEL', about: 'debug, info, warn or error; info otherwise.' },
   ...CONFIG_OPTION,
 } as const satisfies Record<string, Option>
@@ -81,6 +85,7 @@ export const command: Command = {
       namespace: text('namespace'),
       watchFilter: text('watch-filter'),
       watchSecrets: settings['watch-secrets'] === true,
+      allowSharedRunner: settings['allow-shared-runner'] === true,
       controllers: groupsOf(settings['enable-controller']),
       leaderElection:
         settings['leader-elect'] === true

@@ -11,6 +11,7 @@ import { isTold } from './status.ts'
 
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
+const TENANT_SECONDS = 60
 
 export function decide(seen: Observed): Decision<Action> {
   const { apply, view } = seen
@@ -88,6 +89,14 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
   const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
   if (isAsApplied(view.record, workspace.hash) && !isAsked) return done
   if (apply.spec.suspend) return waiting('Suspended', 'spec.suspend is set: no run is started')
+  if (seen.otherTenant !== undefined) {
+    return stalled(
+      'SharedRunnerRefused',
+      'Terraform runs beside this manager for another namespace; runs of a second one would share its identity and disk',
+      'run a manager with --namespace for each tenant, or start this one with --allow-shared-runner where all namespaces trust each other',
+      TENANT_SECONDS,
+    )
+  }
   const start = act<Action>({ do: 'start-run', verb: 'apply', hash: workspace.hash, workspace })
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked
   if (isRetry && run.fault) return decideFault(seen, run.fault, start)

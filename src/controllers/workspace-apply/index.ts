@@ -29,6 +29,8 @@ export interface WorkspaceApplyOptions {
   readonly backoff?: ObserveOptions['backoff']
   /** Seconds between two looks at ConfigMaps and Secrets that a template reads. */
   readonly sourceSeconds?: number
+  /** Serve the namespace of the oldest apply only. */
+  readonly singleTenant?: boolean
 }
 
 const BY_CLUSTER = 'cluster'
@@ -37,11 +39,12 @@ const BY_TURN = 'turn'
 export function workspaceApplyController(
   options: WorkspaceApplyOptions,
 ): Controller<WorkspaceTemplateApply, Observed, Action> {
-  const { engine, clusterKind, backoff, sourceSeconds } = options
+  const { engine, clusterKind, backoff, sourceSeconds, singleTenant } = options
   const observing: ObserveOptions = {
     engine,
     clusterKind,
     sourceSeconds,
+    singleTenant,
     sources: recentSources(Math.min(MOMENT_MS, (sourceSeconds ?? Number.POSITIVE_INFINITY) * 1000)),
     ...(backoff ? { backoff } : {}),
   }

@@ -1,12 +1,21 @@
 // What one apply knows about the others, the Cluster it belongs to, and the template it uses.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyObject, clusterKind, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import {
+  type AnyObject,
+  APPLY_FINALIZER,
+  clusterKind,
+  type Secret,
+  SecretKind,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
 import { createSimulatedEngine, type Run, type RunRecord } from '#engine'
 import { silentLog } from '#lib'
 import { type AnyController, createTurn } from '#runtime'
 import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
 import { decide as decideTemplate, workspaceTemplateController } from '../workspace-template/index.ts'
+import { decide } from './decide.ts'
 import { cycleOf, dependentsOf, unreadyOf, usersOfTemplate } from './dependencies.ts'
 import { workspaceApplyController } from './index.ts'
 import { observeApply } from './observe.ts'
@@ -110,6 +119,41 @@ describe('applies of two namespaces', () => {
       at('tenant', 'eks', [{ namespace: 'default', name: 'vpc' }], consent('default')),
     ])
     assert.equal(cycleOf(world.cache, find('vpc')), undefined)
+  })
+})
+
+describe('a manager that serves one namespace', () => {
+  const at = (namespace: string, name: string, creationTimestamp: string) =>
+    [
+      WorkspaceTemplateApply,
+      { ...anApply(), metadata: { namespace, name, uid: name, creationTimestamp, finalizers: [APPLY_FINALIZER] } },
+    ] as const
+  const template = [WorkspaceTemplate, aTemplate()] as const
+  const everywhere = { ...aTemplate(), metadata: { namespace: 'tenant', name: 'demo' } }
+
+  it('runs the oldest one, refuses a second by a condition, and destroys for everybody', async () => {
+    const { world, engine } = open([
+      template,
+      [WorkspaceTemplate, everywhere],
+      at('default', 'first', '2026-01-01T00:00:00Z'),
+      at('default', 'third', '2026-01-03T00:00:00Z'),
+      at('tenant', 'second', '2026-01-02T00:00:00Z'),
+    ])
+    const seen = (namespace: string, name: string, singleTenant = true) =>
+      observeApply(world, world.cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })!, {
+        engine,
+        clusterKind: Cluster,
+        singleTenant,
+      })
+    assert.equal((await seen('default', 'third')).otherTenant, undefined)
+    const refused = await seen('tenant', 'second')
+    assert.equal(refused.otherTenant, 'default')
+    const decision = decide(refused)
+    assert.ok(decision.is === 'stalled' && decision.reason === 'SharedRunnerRefused', JSON.stringify(decision))
+    assert.equal(decide(await seen('tenant', 'second', false)).is, 'act')
+    const { metadata } = refused.apply
+    const deleted = { ...refused, apply: { ...refused.apply, metadata: { ...metadata, deletionTimestamp: 'now' } } }
+    assert.equal(decide(deleted as never).is, 'act', 'deletion goes on')
   })
 })
 

@@ -33,6 +33,7 @@ import type { World } from '#runtime'
 import { cycleOf, dependentsOf, refText, unreadyOf } from './dependencies.ts'
 import { type Reader, type RecentSources, recentSources } from './recent-sources.ts'
 import { type Turn, turnOf } from './rollout.ts'
+import { otherTenant } from './tenant.ts'
 
 export interface Observed {
   readonly apply: WorkspaceTemplateApply
@@ -54,6 +55,8 @@ export interface Observed {
   readonly cycle: readonly string[] | undefined
   readonly dependents: readonly string[]
   readonly turn: Turn
+  /** The namespace that may run Terraform here instead of this one; undefined when this one may. */
+  readonly otherTenant?: string | undefined
   /** Seconds until another attempt is due; zero or less means now. */
   readonly dueInSeconds: number
   /** Seconds in which another attempt to destroy may begin; undefined unless the apply is being deleted. */
@@ -69,6 +72,8 @@ export interface ObserveOptions {
   readonly clusterKind: KindRef | undefined
   readonly backoff?: (kind: FaultKind, attempt: number) => number
   readonly sourceSeconds?: number | undefined
+  /** Runs share what must not be shared by tenants: only one namespace is served. */
+  readonly singleTenant?: boolean | undefined
   /** What earlier turns have read a moment ago; nothing when left out. */
   readonly sources?: RecentSources
 }
@@ -84,6 +89,7 @@ export async function observeApply(
     clusterKind,
     backoff = backoffSeconds,
     sourceSeconds = SOURCE_SECONDS,
+    singleTenant = false,
     sources = recentSources(),
   }: ObserveOptions,
 ): Promise<Observed> {
@@ -121,6 +127,7 @@ export async function observeApply(
     cycle: cycleOf(cache, apply),
     dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
     turn: template ? turnOf(cache, apply, template) : { is: 'now' },
+    otherTenant: singleTenant && !isDone ? otherTenant(cache, apply) : undefined,
     dueInSeconds: dueIn(view.record, credentialsChanged, clock.now(), backoff),
     deletionLeftSeconds: deletionLeft(apply, view.record, clock.now()),
     credentialsChanged,
