@@ -33,7 +33,9 @@ const NetworkPolicy: KindRef = {
   namespaced: true,
 }
 const Binding = clusterResourceSetBindingKind('v1beta2')
-const redeliveries = () => world.events.filter(({ reason }) => reason === 'Redelivering')
+/** On the deliveries; each is on its Cluster too. */
+const redeliveries = () =>
+  world.events.filter(({ reason, about }) => reason === 'Redelivering' && about === 'AddonDelivery')
 
 describe('what was delivered and has gone', () => {
   it('comes back when a person deletes it, and the neighbour who shares the carrier applies nothing', async () => {
