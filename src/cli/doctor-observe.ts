@@ -122,7 +122,8 @@ export async function observeWorkspace(
   cloud: Cloud | undefined,
   nowMs: number,
 ): Promise<WorkspaceSeen> {
-  const exam = await examineWorkspace(objects, { namespace, name: apply.metadata.name })
+  const key = { namespace, name: apply.metadata.name }
+  const exam = await examineWorkspace(objects, key, apply.status?.state?.resources)
   return { apply, exam, cloud: await observeCloud(apply, exam, cloud), nowMs }
 }
 

@@ -2,7 +2,14 @@
 import { isOpen, isUnreadable, type WorkspaceExam } from '#engine'
 import type { Finding } from '#view'
 
-export function judgeState(name: string, { state, record }: WorkspaceExam): readonly Finding[] {
+export function judgeState(name: string, exam: WorkspaceExam): readonly Finding[] {
+  const findings = compareWithRecord(name, exam)
+  if (findings.length > 0 || exam.holds?.is !== 'stalled') return findings
+  const { message, hint } = exam.holds
+  return [{ word: 'state', weight: 'person', what: message, todo: hint }]
+}
+
+function compareWithRecord(name: string, { state, record }: WorkspaceExam): readonly Finding[] {
   const found = (weight: Finding['weight'], what: string, todo: string): readonly Finding[] => [
     { word: 'state', weight, what, todo },
   ]
@@ -16,7 +23,11 @@ export function judgeState(name: string, { state, record }: WorkspaceExam): read
   if (state.is === 'none')
     return saved.resources === 0
       ? []
-      : found('person', `gone: the record knows serial ${saved.serial} with ${saved.resources} resources`, copies)
+      : found(
+          'person',
+          `gone: the record knows serial ${saved.serial} with ${saved.resources} resources`,
+          `${copies}; capt forget ${name} --orphan-resources lets go of them`,
+        )
   if (state.lineage !== saved.lineage)
     return found('person', `in conflict: its lineage is ${state.lineage}, the last run saved ${saved.lineage}`, copies)
   if (state.serial < saved.serial)

@@ -2,6 +2,7 @@
 import type { Objects } from '#kube'
 import { type Examined, renderFindings } from '#view'
 import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT, type Io } from './command.ts'
+import { examineAbandoned, observeAbandoned } from './doctor-abandoned.ts'
 import { examine } from './doctor-diagnose.ts'
 import { examineCluster, examineObject } from './doctor-objects.ts'
 import { type Cloud, observeWorkspace, readScope } from './doctor-observe.ts'
@@ -37,7 +38,9 @@ export function doctorCommand(openCloud: OpenCloud): Command {
         const examined: Examined[] = []
         for (const apply of scope.applies)
           examined.push(examine(await observeWorkspace(connected, apply, cloud, io.clock.now())))
+        const abandoned = args.positionals.length === 0 ? await observeAbandoned(connected) : []
         const others = [
+          ...abandoned.map(examineAbandoned),
           ...scope.clusters.map(examineCluster),
           ...scope.others.map((object) => examineObject(object, io.clock.now())),
         ]

@@ -2,8 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {
+  copyId,
+  discardCopy,
+  findCopy,
   findOwner,
   loadBackup,
+  loadCopy,
   loadState,
   type ObjectKey,
   readRecord,
@@ -11,7 +15,7 @@ import {
   restoreState,
   suffixOf,
 } from '#engine'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, isCaptError, messageOf } from '#lib'
 import {
   type Arguments,
   CONNECTION_OPTIONS,
@@ -26,16 +30,18 @@ import { confirm } from './output.ts'
 export const command: Command = {
   name: 'state',
   summary: 'List, show and restore the Terraform state of an apply',
-  positionals: 'list|show|restore NAME',
+  positionals: 'list|show|restore|discard NAME',
   examples: [
     { run: 'state list demo-vpc', about: 'The state that holds, and the copies made before each change' },
     { run: 'state show demo-vpc', about: 'Addresses of what is in it' },
     { run: 'state show demo-vpc --serial 7 --raw > state.json', about: 'A copy as it is; it holds secrets' },
     { run: 'state restore demo-vpc --serial 7', about: 'Make a copy hold again; what holds now is copied first' },
+    { run: 'state discard demo-vpc --copy 7-1a2b3c4d', about: 'Drop a copy that a run saved after it lost its lock' },
   ],
   options: {
     ...CONNECTION_OPTIONS,
     serial: { type: 'string', value: 'NUMBER', about: 'Serial number of a copy; the state that holds otherwise.' },
+    copy: { type: 'string', value: 'ID', about: 'A copy beside the state, saved by a run that had lost its lock.' },
     raw: { type: 'boolean', about: 'Print the state itself, secrets included.' },
     file: { type: 'string', value: 'FILE', about: 'Restore this file instead of a copy.' },
     yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
@@ -43,9 +49,9 @@ export const command: Command = {
   },
   async run(args, io) {
     const [verb, name] = args.positionals
-    const work = { list, show, restore }[verb ?? '']
+    const work = { list, show, restore, discard }[verb ?? '']
     if (!work || name === undefined) {
-      throw new CaptError('CAPT_USAGE', 'state needs list, show or restore, and a name', {
+      throw new CaptError('CAPT_USAGE', 'state needs list, show, restore or discard, and a name', {
         hint: 'capt state list demo-vpc',
       })
     }
@@ -67,17 +73,49 @@ interface Task {
 
 async function list({ connected, key, io }: Task): Promise<number> {
   const record = (await readRecord(connected.objects, key))?.record
-  const current = readState((await loadState(connected.objects, key, record?.backups ?? [])) ?? '')
-  if (!current) throw noState(key)
+  const copies = [...(record?.side ?? []), ...(record?.backups ?? [])]
+  const current = await currentState(connected.objects, key)
+  if (!current && copies.length === 0) throw noState(key)
   const row = (serial: number, resources: number, when: string, what: string) =>
     io.stdout.write(`${String(serial).padStart(6)}  ${String(resources).padStart(9)}  ${when.padEnd(20)}  ${what}\n`)
   io.stdout.write('SERIAL  RESOURCES  SAVED                 WHAT\n')
-  row(current.serial, current.addresses.length, record?.state?.savedAt ?? '', `holds, lineage ${current.lineage}`)
-  for (const { serial, resources, savedAt } of record?.backups ?? []) row(serial, resources, savedAt, 'copy')
+  if (current)
+    row(current.serial, current.addresses.length, record?.state?.savedAt ?? '', `holds, lineage ${current.lineage}`)
+  for (const copy of copies) {
+    const what = copy.run === undefined ? 'copy' : `copy ${copyId(copy)}, saved by a run that had lost its lock`
+    row(copy.serial, copy.resources, copy.savedAt, what)
+  }
+  if (!current) io.stderr.write('The state that held is gone or damaged; capt state restore makes a copy hold\n')
   if (record?.backend === undefined) {
     const lines = [`namespace     = "${key.namespace}"`, `secret_suffix = "${suffixOf(key)}"`]
     io.stdout.write(`\nTerraform by hand reads it with backend "kubernetes" and\n  ${lines.join('\n  ')}\n`)
   }
+  return EXIT.fine
+}
+
+/** Undefined when it is gone or damaged: a copy does not hold before somebody says so. */
+async function currentState(objects: Connected['objects'], key: ObjectKey) {
+  try {
+    return readState((await loadState(objects, key)) ?? '')
+  } catch (error) {
+    if (isCaptError(error, 'CAPT_STATE_UNREADABLE')) return undefined
+    throw error
+  }
+}
+
+/** Drops a copy beside the state; its resources are then nobody's. */
+async function discard({ connected, io, args, key }: Task): Promise<number> {
+  const { copy } = args.values
+  if (typeof copy !== 'string') {
+    throw new CaptError('CAPT_USAGE', 'discard needs --copy', { hint: `capt state list ${key.name} shows the copies` })
+  }
+  const { owner } = await findOwner(connected.objects, key)
+  const text = await findText({ connected, io, args, key })
+  for (const address of readState(text ?? '')?.addresses ?? []) io.stderr.write(`  in this copy: ${address}\n`)
+  if (args.values['dry-run'] === true) return EXIT.fine
+  if (!(await confirm(`Drop copy ${copy} of ${key.namespace}/${key.name}?`, args, io))) return EXIT.failed
+  await discardCopy(connected.objects, owner, copy)
+  io.stdout.write(`Dropped copy ${copy}; capt retry ${key.name} goes on without it\n`)
   return EXIT.fine
 }
 
@@ -93,9 +131,9 @@ async function show(task: Task): Promise<number> {
 
 async function restore(task: Task): Promise<number> {
   const { connected, io, args, key } = task
-  const { file, serial } = args.values
-  if (typeof file !== 'string' && typeof serial !== 'string') {
-    throw new CaptError('CAPT_USAGE', 'restore needs --serial or --file', {
+  const { file, serial, copy } = args.values
+  if (typeof file !== 'string' && typeof serial !== 'string' && typeof copy !== 'string') {
+    throw new CaptError('CAPT_USAGE', 'restore needs --serial, --copy or --file', {
       hint: `capt state list ${key.name} shows the copies`,
     })
   }
@@ -115,6 +153,8 @@ async function restore(task: Task): Promise<number> {
     return EXIT.failed
   const { owner } = await findOwner(connected.objects, key)
   const done = await restoreState(connected.objects, io.clock, owner, text)
+  const isBeside = typeof file !== 'string' && record?.side?.some((one) => copyId(one) === copy)
+  if (isBeside && typeof copy === 'string') await discardCopy(connected.objects, owner, copy)
   io.stdout.write(
     `Restored as serial ${done.serial}; capt retry ${key.name} brings the infrastructure in line with it\n`,
   )
@@ -122,13 +162,17 @@ async function restore(task: Task): Promise<number> {
 }
 
 async function findText({ connected, key, args }: Task): Promise<string | undefined> {
-  const { serial } = args.values
+  const { serial, copy } = args.values
   const record = (await readRecord(connected.objects, key))?.record
+  if (typeof copy === 'string') {
+    const ref = record && findCopy(record, copy)
+    return ref && loadCopy(connected.objects, key, ref)
+  }
   if (typeof serial !== 'string') return loadState(connected.objects, key, record?.backups ?? [])
   if (!/^\d+$/.test(serial))
     throw new CaptError('CAPT_USAGE', `--serial ${serial} is not a number`, { hint: 'capt state list shows them' })
-  const copy = await loadBackup(connected.objects, key, Number(serial))
-  if (copy !== undefined) return copy
+  const backup = await loadBackup(connected.objects, key, Number(serial))
+  if (backup !== undefined) return backup
   const current = await loadState(connected.objects, key, record?.backups ?? [])
   return current !== undefined && readState(current)?.serial === Number(serial) ? current : undefined
 }

@@ -38,6 +38,7 @@ export const COMMANDS: readonly Entry[] = [
   entry('retry', 'Start another run of an apply', () => import('./retry.ts')),
   entry('cancel', 'Stop the run of an apply', () => import('./cancel.ts')),
   entry('state', 'List, show and restore Terraform state', () => import('./state.ts')),
+  entry('forget', 'Let go of a workspace and leave its resources alone', () => import('./forget.ts')),
   entry('runner', 'Do one Terraform run; managers start it, people need not', () => import('./runner.ts')),
   entry('kubeconfig', 'Print a kubeconfig for a cluster', () => import('./kubeconfig.ts')),
   entry('move', 'Hand clusters to another management API, state included', () => import('./move.ts')),

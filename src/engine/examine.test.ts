@@ -34,6 +34,7 @@ describe('an examination of a workspace', () => {
       record: undefined,
       lock: { is: 'free' },
       state: { is: 'none' },
+      holds: { is: 'empty', notes: [] },
       runner: undefined,
     })
   })

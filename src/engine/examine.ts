@@ -2,10 +2,13 @@
 // only, and what cannot be read is part of the answer.
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
+import { inspectWorkspace } from './inspect.ts'
 import { type LockSight, lookAtLock } from './lock.ts'
+import type { Owner } from './owner.ts'
 import { type Liveness, livenessOf } from './processes.ts'
 import { isOpen, type RunRecord } from './record/record.ts'
 import { readRecord } from './record/record-store.ts'
+import type { Reconstruction } from './state/reconstruct.ts'
 import { readState } from './state/state-file.ts'
 import { readIdentities, type StateIdentities } from './state/state-identities.ts'
 import { loadState } from './state/state-store.ts'
@@ -34,11 +37,14 @@ export interface WorkspaceExam {
   readonly record: RunRecord | Unreadable | undefined
   readonly lock: LockSight
   readonly state: StateSight
+  /** What the workspace holds by all sources; undefined while a run is on, which is ahead of them. */
+  readonly holds?: Reconstruction
   /** Of whoever does the run that is on; undefined when none is. */
   readonly runner: Liveness | undefined
 }
 
-export async function examineWorkspace(objects: Objects, key: ObjectKey): Promise<WorkspaceExam> {
+/** `status`: resources that the status of the apply speaks of. */
+export async function examineWorkspace(objects: Objects, key: ObjectKey, status?: number): Promise<WorkspaceExam> {
   const record = await orUnreadable(async () => (await readRecord(objects, key))?.record)
   const known = record && !isUnreadable(record) ? record : undefined
   const run = known?.run
@@ -46,9 +52,13 @@ export async function examineWorkspace(objects: Objects, key: ObjectKey): Promis
     record,
     lock: await lookAtLock(objects, key),
     state: await lookAtState(objects, key, known),
+    ...(isOpen(run) ? {} : { holds: await inspectWorkspace(objects, ownerFor(key), { status }) }),
     runner: isOpen(run) ? livenessOf(run.runner ?? run.holder) : undefined,
   }
 }
+
+/** Reading asks for no more of an owner than its name. */
+const ownerFor = ({ namespace, name }: ObjectKey): Owner => ({ namespace, name, uid: '', apiVersion: '', kind: '' })
 
 async function lookAtState(objects: Objects, key: ObjectKey, record: RunRecord | undefined): Promise<StateSight> {
   if (record?.backend !== undefined) return { is: 'elsewhere', backend: record.backend }

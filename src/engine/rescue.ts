@@ -11,7 +11,7 @@ import type { Owner } from './owner.ts'
 import { ownIdentity } from './processes.ts'
 import { closeRun, isOpen, type RunRecord } from './record/record.ts'
 import { changeRecord, readRecord } from './record/record-store.ts'
-import { saveBackup } from './state/state-copies.ts'
+import { copyId, deleteCopy, saveBackup } from './state/state-copies.ts'
 import { readState, type StateInfo } from './state/state-file.ts'
 import { countChunks, loadState, saveState } from './state/state-store.ts'
 import type { ObjectKey } from './workspace.ts'
@@ -87,6 +87,22 @@ export async function declareGone(objects: Objects, clock: Clock, owner: Owner):
     await objects.patch(LeaseKind, key, { type: 'merge', body })
   }
   return run
+}
+
+/** Drops a copy that a runner without its lock saved: a person has taken care of what is in it. */
+export async function discardCopy(objects: Objects, owner: Owner, id: string): Promise<void> {
+  const seen = await readRecord(objects, owner)
+  const copy = seen?.record.side?.find((one) => copyId(one) === id)
+  if (!copy) {
+    throw new CaptError('CAPT_STATE_MISSING', `there is no such copy for ${owner.namespace}/${owner.name}`, {
+      hint: `capt state list ${owner.name} shows them; only copies beside the state can be dropped`,
+    })
+  }
+  await changeRecord(objects, owner, ({ side = [], ...record }) => {
+    const left = side.filter((one) => copyId(one) !== id)
+    return { ...record, ...(left.length > 0 ? { side: left } : {}) }
+  })
+  await deleteCopy(objects, owner, copy)
 }
 
 export async function clearSuspects(objects: Objects, owner: Owner): Promise<number> {

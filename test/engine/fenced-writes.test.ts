@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { declareGone, findOwner, loadState, type RunRecord, readRecord, readState } from '#engine'
 import { systemClock } from '#lib'
+import { capt } from '../cli-io.ts'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from '../engine-world.ts'
 import { keptFor, ledgerModule, namesOf, readLedger } from '../support/ledger.ts'
 
@@ -150,6 +151,29 @@ resource "terraform_data" "late" {
     const stalled = await world.until('partitioned', isStalled)
     assert.equal(stalled.status?.lastError?.code, 'CAPT_STATE_SIDE_COPY')
     assert.deepEqual(readLedger(ledger).gone, [])
+
+    const id = `${side[0]!.serial}-${first.id.slice(0, 8)}`
+    const listed = await capt(['state', 'list', 'partitioned', '--kubeconfig', world.kubeconfig])
+    assert.match(listed.stdout, new RegExp(`copy ${id}, saved by a run that had lost its lock`))
+    const examined = await capt(['doctor', 'wtapply', 'partitioned', '--skip-aws', '--kubeconfig', world.kubeconfig])
+    assert.match(examined.stdout, new RegExp(`capt state restore partitioned --copy ${id}`))
+    const shown = await capt(['state', 'show', 'partitioned', '--copy', id, '--kubeconfig', world.kubeconfig])
+    assert.match(shown.stdout, /terraform_data\.late/)
+    const dropped = await capt([
+      'state',
+      'discard',
+      'partitioned',
+      '--copy',
+      id,
+      '-y',
+      '--kubeconfig',
+      world.kubeconfig,
+    ])
+    assert.equal(dropped.code, 0, dropped.stderr)
+    await capt(['retry', 'partitioned', '--kubeconfig', world.kubeconfig])
+    await world.untilGone('partitioned')
+    assert.deepEqual(readLedger(ledger).gone, ['0', '1'])
+    assert.deepEqual(await keptFor(objects, 'partitioned'), [])
     await other.stop()
   })
 

@@ -232,7 +232,9 @@ class LocalEngine implements Engine {
 
   async reconstruct(owner: Owner, status?: number): Promise<Reconstruction> {
     const folder = folderOf(folderPath(this.#options.workDir, owner))
-    const isOurs = readFact(folder, 'owner')?.uid === owner.uid
+    const inFolder = readFact(folder, 'owner')
+    const isForgotten = inFolder?.workspaceId === this.#known.get(idOf(owner))?.forgotten?.workspaceId
+    const isOurs = inFolder?.uid === owner.uid && !isForgotten
     const text = isOurs ? (stateInFolder(folder) ?? readText(folder.stateCopy)) : undefined
     return inspectWorkspace(this.#options.objects, owner, { folder: stateSource(text), status })
   }
