@@ -76,6 +76,34 @@ describe('kubectl and the embedded API', () => {
     await ok('delete configmap one two')
   })
 
+  it('sorts events that a controller wrote through the newer API by their last time', async () => {
+    for (const [name, time] of [
+      ['later', '2026-01-01T00:00:09.000000Z'],
+      ['earlier', '2026-01-01T00:00:01.000000Z'],
+    ] as const)
+      await ok('create -f -', {
+        apiVersion: 'events.k8s.io/v1',
+        kind: 'Event',
+        metadata: { name, namespace: 'default' },
+        eventTime: time,
+        reportingController: 'example.com/c',
+        reportingInstance: 'c-1',
+        action: 'Try',
+        reason: name,
+        type: 'Normal',
+        regarding: { kind: 'ConfigMap', name: 'x', namespace: 'default' },
+      })
+    assert.match(await ok('get events --sort-by=.lastTimestamp'), /earlier(.|\n)*later/)
+    await ok('delete events earlier later')
+  })
+
+  it('hears that a group is not served, in the words it has for that', async () => {
+    const thing = { apiVersion: 'nothing.example.com/v1', kind: 'Thing', metadata: { name: 't' } }
+    const { code, err } = await k('create -f -', thing)
+    assert.equal(code, 1)
+    assert.match(err, /no matches for kind "Thing" in version "nothing.example.com\/v1"/)
+  })
+
   it('explains fields with their descriptions', async () => {
     const text = await ok('explain widget.spec')
     assert.match(text, /What the widget should be\./)

@@ -1,6 +1,7 @@
 // Finds out what a request inside a realm is about and asks for the answer. Everything that goes wrong leaves here as a
 // Status.
 import { CaptError, messageOf } from '#lib'
+import { noConversion } from '../kinds/custom.ts'
 import {
   aggregated,
   apiGroup,
@@ -11,7 +12,7 @@ import {
 } from '../present/discovery.ts'
 import { openApiDocument, openApiIndex } from '../present/openapi.ts'
 import { REVIEWS } from '../present/reviews.ts'
-import { internalError, methodNotAllowed, notServed, StatusError } from '../status.ts'
+import { badRequest, internalError, methodNotAllowed, notServed, StatusError } from '../status.ts'
 import { type Answer, ok } from './answer.ts'
 import { mediaTypeOf, parseBody, readBody } from './body.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,6 +23,20 @@ import { parseTarget } from './target.ts'
 export const KUBERNETES_VERSION = { major: '1', minor: '33', gitVersion: 'v1.33.13+capt' } as const
 
 const PAGE_NOT_FOUND: Answer = { code: 404, value: '404 page not found\n' }
+
+/**
+ * kubectl asks for OpenAPI v2 when it does not find a kind in v3. The kinds are in v3 alone; an empty document makes it go
+ * on and say that the kind is not served.
+ */
+const EMPTY_OPENAPI_V2: Answer = ok({
+  swagger: '2.0',
+  info: { title: 'Kubernetes', version: KUBERNETES_VERSION.gitVersion },
+  paths: {},
+})
+export const OPENAPI_V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
+/** The same document in the only form in which kubectl reads it: `swagger` is field 1. */
+export const EMPTY_OPENAPI_V2_PROTOBUF = Buffer.from('\x0a\x032.0', 'latin1')
 
 /** Undefined when a stream has taken over the response. */
 export async function dispatch(exchange: Exchange): Promise<Answer | undefined> {
@@ -34,8 +49,9 @@ export async function dispatch(exchange: Exchange): Promise<Answer | undefined> 
     ({ group, version, plural }) => group === target.group && version === target.version && plural === target.resource,
   )
   if (!review) {
-    if (groupVersions(registry).has(target.group)) throw notServed()
-    return PAGE_NOT_FOUND
+    const known = registry.byCollection(target.group, target.resource)
+    if (known?.unconvertible?.includes(target.version)) throw badRequest(noConversion(known, target.version))
+    throw notServed()
   }
   if (exchange.method !== 'POST') throw methodNotAllowed()
   const { value } = parseBody(await readBody(exchange.request), mediaTypeOf(exchange.request))
@@ -60,13 +76,15 @@ function describe(exchange: Exchange): Answer {
   }
   if (root === 'apis' && parts.length === 2) {
     const versions = groupVersions(registry).get(first!)
-    return versions ? ok({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(first!, versions) }) : PAGE_NOT_FOUND
+    if (!versions) throw notServed()
+    return ok({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(first!, versions) })
   }
   if ((root === 'api' && parts.length === 2) || (root === 'apis' && parts.length === 3)) {
     const list = root === 'api' ? apiResourceList(registry, '', first!) : apiResourceList(registry, first!, second!)
-    if (!list && groupVersions(registry).has(root === 'api' ? '' : first!)) throw notServed()
-    return list ? ok(list) : PAGE_NOT_FOUND
+    if (!list) throw notServed()
+    return ok(list)
   }
+  if (root === 'openapi' && first === 'v2' && parts.length === 2) return EMPTY_OPENAPI_V2
   if (root === 'openapi' && first === 'v3') {
     if (parts.length === 2) return ok(openApiIndex(registry, realm.path))
     const document =

@@ -3,9 +3,9 @@ import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { sha256 } from '#lib'
 import type { RealmState } from '../realm.ts'
-import { notAcceptable, StatusError, unauthorized } from '../status.ts'
+import { forbidden, notAcceptable, StatusError, unauthorized } from '../status.ts'
 import { sendAnswer } from './answer.ts'
-import { dispatch, toStatusError, versionInfo } from './dispatch.ts'
+import { dispatch, EMPTY_OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF, toStatusError, versionInfo } from './dispatch.ts'
 import { negotiate } from './negotiate.ts'
 
 export interface ListenerOptions {
@@ -41,6 +41,13 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
     const probe = probeAnswer(parts, options.isReady())
     if (probe) return sendAnswer(response, probe, [], false)
     if (!isAuthorized(request, realm.token)) throw unauthorized()
+    refuseImpersonation(request)
+    if (below === '/openapi/v2' && request.headers.accept?.includes(OPENAPI_V2_PROTOBUF)) {
+      // The name that is asked for has an @, which no media type may have.
+      const type = OPENAPI_V2_PROTOBUF.replace('@', '.')
+      response.writeHead(200, { 'content-type': type }).end(EMPTY_OPENAPI_V2_PROTOBUF)
+      return
+    }
     if (!form) {
       const message = 'only the following media types are accepted: application/json, application/yaml'
       throw notAcceptable(message)
@@ -61,6 +68,14 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
     }
     sendAnswer(response, { code: status.code, value: status, headers }, warnings, form?.is === 'yaml')
   }
+}
+
+/** There is one identity here. Acting as somebody else and getting the rights of the administrator would be worse than a no. */
+function refuseImpersonation({ headers }: IncomingMessage): void {
+  if (!Object.keys(headers).some((name) => name.startsWith('impersonate-'))) return
+  const user = headers['impersonate-user']
+  const why = 'the embedded API has one identity and cannot act as another; leave out --as and --as-group'
+  throw forbidden({ group: '', plural: 'users' }, typeof user === 'string' ? user : '', why)
 }
 
 function parseUrl(text: string): URL {

@@ -1,4 +1,5 @@
 // Requests about objects: which verb is meant, what it needs, and what the answer is.
+import { effectWarning } from '../builtin/no-effect.ts'
 import type { Served } from '../kinds/registry.ts'
 import { canBeEmptied } from '../kinds/resource.ts'
 import { createPause } from '../limits.ts'
@@ -99,12 +100,19 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
 async function createObject(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
   const body = await bodyOf(exchange, served)
   const object = create(writeRequest(exchange, target, served, body.duplicates), body.value)
+  warnOfNoEffect(exchange, target, served, object)
   return present(exchange, served, object, 201)
+}
+
+function warnOfNoEffect({ warnings }: Exchange, target: Target, { type }: Served, object: ApiObject): void {
+  const warning = target.subresource === undefined ? effectWarning(type.group, object) : undefined
+  if (warning !== undefined) warnings.push(warning)
 }
 
 async function replaceObject(exchange: Exchange, target: Target, served: Served): Promise<Answer> {
   const body = await bodyOf(exchange, served)
   const { object, created } = replace(writeRequest(exchange, target, served, body.duplicates), target.name!, body.value)
+  warnOfNoEffect(exchange, target, served, object)
   return present(exchange, served, object, created ? 201 : 200)
 }
 
@@ -118,9 +126,11 @@ async function patch(exchange: Exchange, target: Target, served: Served): Promis
       throw invalidOptions('PatchOptions', requiredFault('fieldManager', 'is required for apply patch'))
     }
     const { object, created } = applyObject(request, target.name!, body.value, isTrue(exchange.query.get('force')))
+    warnOfNoEffect(exchange, target, served, object)
     return present(exchange, served, object, created ? 201 : 200)
   }
   const object = patchObject(request, target.name!, body.value, mediaType)
+  warnOfNoEffect(exchange, target, served, object)
   return present(exchange, served, object, 200)
 }
 

@@ -1,11 +1,12 @@
 // Turns a CustomResourceDefinition into a served kind. The schema is compiled on first use, so that a server with many
 // CRDs starts fast; a definition that does not compile never gets this far (crd.ts refuses it).
 import type { CompiledSchema, JsonSchema } from '#api'
-import type { Json } from '#lib'
+import { type Json, ownValue } from '#lib'
 import { typeSchema } from '../builtin/types.ts'
 import { parseJsonPath } from '../json-path.ts'
 import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
 import { ageCell, ageColumn, nameColumn } from '../present/columns.ts'
+import { badRequest } from '../status.ts'
 import { apiVersionIn, type ObjectCheck, type ResourceType, type ServedVersion, type TableColumn } from './resource.ts'
 
 export type CompileSchema = (schema: JsonSchema) => CompiledSchema
@@ -49,9 +50,13 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
   const inStorage = toServedVersion(group, kind, storage, compile)
   /** Whatever was written later than the definition was written under it. */
   const definedAt = Number(crd.metadata.resourceVersion ?? Number.MAX_SAFE_INTEGER)
+  const convertIn = ownValue(converters, `${group}/${kind}`)
+  const needsWebhook = textAt(crd, 'spec', 'conversion', 'strategy') === 'Webhook' && convertIn === undefined
+  const others = needsWebhook ? served.map(({ name }) => name).filter((name) => name !== storage.name) : []
   const convert = (object: ApiObject, to: string): ApiObject => {
     if (object.apiVersion === apiVersionIn({ group }, to)) return object
-    const converted = converters[`${group}/${kind}`]?.(object, to) ?? object
+    if (needsWebhook) throw badRequest(noConversion({ group, plural, storageVersion: storage.name }, to))
+    const converted = convertIn?.(object, to) ?? object
     // A conversion may keep what the other version cannot say in labels and annotations, and touch no other metadata.
     const { labels, annotations } = converted.metadata
     const metadata = { ...object.metadata, ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) }
@@ -68,8 +73,12 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
     namespaced: textAt(crd, 'spec', 'scope') === 'Namespaced',
     custom: true,
     terminating: crd.metadata.deletionTimestamp !== undefined,
-    versions: [...served].sort((a, b) => compareVersions(a.name, b.name)),
+    // A storage version that is not served leaves nothing to serve without conversion: then every request says why.
+    versions: served
+      .filter(({ name }) => !storage.served || !others.includes(name))
+      .sort((a, b) => compareVersions(a.name, b.name)),
     storageVersion: storage.name,
+    ...(needsWebhook ? { unconvertible: others } : {}),
     collection: { group, resource: plural },
     rules: { generation: true },
     toStored(object) {
@@ -79,6 +88,10 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
     toServed(object, version) {
       // The schema may have changed since the object was written: what it no longer knows goes, new defaults appear.
       const isCurrent = Number(object.metadata.resourceVersion ?? 0) > definedAt
+      if (needsWebhook) {
+        const own = convert(object, version)
+        return isCurrent ? own : toServedVersion(group, kind, versionIn(crd, version), compile).check.admit(own).object
+      }
       // It may even have been stored in another version, when that was the one to store.
       const current = isCurrent ? object : inStorage.check.admit(convert(object, storage.name)).object
       if (version === storage.name) return current
@@ -87,6 +100,17 @@ export function toCustomType(crd: ApiObject, compile: CompileSchema, converters:
       return target ? target.check.admit(converted).object : converted
     },
   }
+}
+
+const versionIn = (crd: ApiObject, name: string): CrdVersion =>
+  crdVersions(crd).find((version) => version.name === name)!
+
+/** Why a version of a kind with a conversion webhook is refused, and what to do. */
+export function noConversion(
+  { group, plural, storageVersion }: Pick<ResourceType, 'group' | 'plural' | 'storageVersion'>,
+  version: string,
+): string {
+  return `${plural}.${group} in version ${version} needs the conversion webhook of its CustomResourceDefinition, which the embedded API does not call: use the storage version ${storageVersion} for objects stored in it`
 }
 
 function toServedVersion(group: string, kind: string, version: CrdVersion, compile: CompileSchema): ServedVersion {

@@ -4,7 +4,7 @@
 import type { Clock } from '#lib'
 import { parseJson } from '#lib'
 import { decodeCheck } from '../builtin/check.ts'
-import { toCoreEvent, toNewerEvent } from '../builtin/events.ts'
+import { toCoreEvent, toNewerEvent, toServedCoreEvent } from '../builtin/events.ts'
 import { BUILTIN_KINDS, type BuiltinKind } from '../builtin/kinds.ts'
 import { BUILTIN_RULES } from '../builtin/rules.ts'
 import { objectSchema } from '../builtin/types.ts'
@@ -107,6 +107,7 @@ function toBuiltinType(kind: BuiltinKind, extra: Rules): ResourceType {
     selectable: kind.selectable ?? [],
   }
   const isNewerEvent = kind.group === 'events.k8s.io'
+  const isCoreEvent = kind.group === '' && kind.kind === 'Event'
   return {
     group: kind.group,
     kind: kind.kind,
@@ -123,6 +124,6 @@ function toBuiltinType(kind: BuiltinKind, extra: Rules): ResourceType {
     rules: { ...kind.rules, ...BUILTIN_RULES[`${kind.group}/${kind.kind}`], ...extra },
     ...(kind.subresources ? { subresources: kind.subresources } : {}),
     toStored: isNewerEvent ? toCoreEvent : (object) => object,
-    toServed: isNewerEvent ? toNewerEvent : (object) => object,
+    toServed: isNewerEvent ? toNewerEvent : isCoreEvent ? toServedCoreEvent : (object) => object,
   }
 }

@@ -70,6 +70,8 @@ export interface ResourceType {
   /** Served versions, preferred first. */
   readonly versions: readonly ServedVersion[]
   readonly storageVersion: string
+  /** Served versions that need a conversion webhook, which this server does not call: requests for them are refused. */
+  readonly unconvertible?: readonly string[]
   readonly collection: Collection
   readonly rules: Rules
   /** Subresources beyond status and scale, as discovery lists them. */
@@ -90,6 +92,8 @@ export function apiVersionIn(type: Pick<ResourceType, 'group'>, version: string)
 
 /** The stored object as the present definition of its kind would store it. */
 export function refreshed(type: ResourceType, stored: ApiObject): ApiObject {
+  // Without its conversion an object stays in the version in which it was stored.
+  if (type.unconvertible && stored.apiVersion !== apiVersionIn(type, type.storageVersion)) return stored
   return type.custom ? type.toServed(stored, type.storageVersion) : stored
 }
 

@@ -111,7 +111,18 @@ export function startWatch(
     cursor = store.version()
   }
 
+  /** A listener must not fail: it would fail the write that it hears of. */
   function deliver(event: Event): void {
+    try {
+      deliverUnchecked(event)
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error
+      sink.send('ERROR', error.status)
+      stop()
+    }
+  }
+
+  function deliverUnchecked(event: Event): void {
     cursor = event.version
     if (selection.isEverything) {
       const object = pick(selection, copyOf(event.object))

@@ -58,14 +58,17 @@ export function remove(request: WriteRequest, name: string, options: DeleteOptio
   if (!stored) throw notFound(type, name)
   checkPreconditions(request, stored, options)
 
+  // What cannot be converted can still be deleted.
+  const shown = (object: ApiObject) =>
+    type.unconvertible ? cloneJson(object) : type.toServed(cloneJson(object), version.name)
   const marked = mark(request, stored, options)
   if (isFree(marked)) {
     const last = dryRun ? stored : store.remove(type.collection, stored)
-    return { object: type.toServed(cloneJson(last), version.name), gone: true }
+    return { object: shown(last), gone: true }
   }
   const unchanged = JSON.stringify(marked) === JSON.stringify(stored)
   const saved = unchanged || dryRun ? marked : store.replace(type.collection, refreshed(type, marked), stored)
-  return { object: type.toServed(cloneJson(saved), version.name), gone: false }
+  return { object: shown(saved), gone: false }
 }
 
 function checkPreconditions({ type }: WriteRequest, { metadata }: ApiObject, options: DeleteOptions): void {
