@@ -78,6 +78,8 @@ export interface ObserveOptions {
   readonly sources?: RecentSources
 }
 
+/** For objects stored before the field was there, on servers that give defaults only to what is written. */
+const DELETION_TIMEOUT = '2h'
 /** A change in a ConfigMap or Secret that a template reads reaches Terraform within this time. */
 const SOURCE_SECONDS = 900
 
@@ -224,7 +226,7 @@ export function deletionLeft(
   if (metadata.deletionTimestamp === undefined) return undefined
   const run = record?.run
   const since = run?.verb === 'destroy' ? (run.seriesStartedAt ?? run.startedAt) : metadata.deletionTimestamp
-  return Math.ceil((Date.parse(since) + parseDuration(spec.deletionTimeout) - nowMs) / 1000)
+  return Math.ceil((Date.parse(since) + parseDuration(spec.deletionTimeout ?? DELETION_TIMEOUT) - nowMs) / 1000)
 }
 
 /** Asked only after a failure that credentials can mend. Without a Secret to compare they count as unchanged. */

@@ -1,10 +1,11 @@
 // Starts one runner as a process of its own: in its own group, its output in a file, nothing secret in its arguments.
 // While it is still starting, what it would ask the API server first is done in its name.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Objects } from '#kube'
-import { type Clock, type Log, messageOf } from '#lib'
+import { CaptError, type Clock, type Log, messageOf } from '#lib'
 import type { Tool } from '../find-terraform.ts'
 import { acquireLock, NO_LOCK } from '../lock.ts'
 import type { StartRequest } from '../port.ts'
@@ -57,6 +58,19 @@ export function launchRunner(folder: string, options: LocalEngineOptions): Child
   } finally {
     closeSync(output)
   }
+}
+
+/** A process that never was: no record may name it, and whoever wanted the run backs off. */
+export async function startFailure(child: ChildProcess): Promise<CaptError> {
+  const [cause]: readonly unknown[] = await once(child, 'error')
+  return new CaptError(
+    'CAPT_RUNNER_NOT_STARTED',
+    `the runner of a Terraform run cannot be started: ${messageOf(cause)}`,
+    {
+      hint: 'check that the program is still there and that the machine has room for more processes and files',
+      cause,
+    },
+  )
 }
 
 /** The heap of a manager is bounded by what a fleet needs; a runner has one state in hand, as large as that is. */

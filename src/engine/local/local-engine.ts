@@ -21,7 +21,7 @@ import type { Reconstruction } from '../state/reconstruct.ts'
 import { stateSource } from '../state/sources.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createExpiringPlans } from './expiring-plans.ts'
-import { type LocalEngineOptions, launchRunner, settleFor, writeRequest } from './launch.ts'
+import { type LocalEngineOptions, launchRunner, settleFor, startFailure, writeRequest } from './launch.ts'
 import { CANCELLED, lostFault, openRun } from './open-run.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
@@ -147,7 +147,8 @@ class LocalEngine implements Engine {
     let child: ChildProcess | undefined
     try {
       child = launchRunner(run.folder, this.#options)
-      const runner = child.pid === undefined ? undefined : identityOf(child.pid)
+      if (child.pid === undefined) throw await startFailure(child)
+      const runner = identityOf(child.pid)
       const claimed: RunRecord = runner ? { ...record, run: { ...run, phase: 'Init', runner } } : record
       const written = await this.#write(owner, seen, claimed)
       if (!written) {
