@@ -1,10 +1,10 @@
 // TornDown is what the control plane acts on: it is reported once, for good, and never before Karpenter's nodes are gone.
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { AddonDelivery, DeploymentKind, type KindRef } from '#api'
+import { AddonDelivery, AddonPipeline, DeploymentKind, type KindRef } from '#api'
 import { KubeError } from '#kube'
 import { simulatedLedger } from '#simulation'
-import { type AddonsWorld, addonsWorld, Cluster, conditionStatus } from '../addons-world.ts'
+import { type AddonsWorld, addonsWorld, Cluster, conditionStatus, HOME } from '../addons-world.ts'
 
 let world: AddonsWorld
 afterEach(async () => await world.close())
@@ -20,6 +20,26 @@ const NodeClaim: KindRef = {
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
 const deleteCluster = () => world.home.others.delete(Cluster, key)
+
+/** Delivered add-ons, and two machines that Karpenter made. */
+async function withMachines(): Promise<void> {
+  const workload = await world.addCluster('demo')
+  await world.until('ready', isReady)
+  await workload.others.create(DeploymentKind, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] },
+      },
+    },
+  } as never)
+  await world.until('nodes are there', () => workload.storage.list(NodeClaim).length === 2)
+}
 
 /** Every value that TornDown takes, in order, with the number of machines that run at that time. */
 function recordTornDown(): { readonly values: string[]; readonly machines: number[] } {
@@ -56,24 +76,44 @@ describe('TornDown', () => {
     assert.equal(world.delivery('demo')?.status?.teardown?.leftovers, undefined)
   })
 
+  for (const [what, spoil] of [
+    [
+      'is gone',
+      async () => {
+        const pipeline = { namespace: HOME, name: 'default' }
+        await world.home.others.delete(AddonPipeline, pipeline)
+        await world.home.others.patch(AddonPipeline, pipeline, {
+          type: 'merge',
+          body: { metadata: { finalizers: null } },
+        })
+        assert.equal(world.home.peek(AddonPipeline, pipeline), undefined)
+      },
+    ],
+    [
+      'has become invalid',
+      async () => {
+        const pipeline = { namespace: HOME, name: 'default' }
+        const { spec } = world.home.peek<AddonPipeline>(AddonPipeline, pipeline)!
+        const stages = spec.stages.map((stage) => ({ ...stage, needs: [stage.name] }))
+        await world.home.others.patch(AddonPipeline, pipeline, { type: 'merge', body: { spec: { stages } } })
+      },
+    ],
+  ] as const)
+    it(`becomes True only after the last machine is gone when the pipeline ${what}`, async () => {
+      world = await addonsWorld()
+      await withMachines()
+      await spoil()
+      const record = recordTornDown()
+      await deleteCluster()
+      await world.until('torn down', isTornDown, 120)
+      await world.idle(5)
+      assert.deepEqual(record.machines, [0])
+      assert.equal(record.values.at(-1), 'True')
+    })
+
   it('becomes True only after the last machine of delivered add-ons is gone, and stays True', async () => {
     world = await addonsWorld()
-    const workload = await world.addCluster('demo')
-    await world.until('ready', isReady)
-    await workload.others.create(DeploymentKind, {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'web', namespace: 'default' },
-      spec: {
-        replicas: 2,
-        selector: { matchLabels: { app: 'web' } },
-        template: {
-          metadata: { labels: { app: 'web' } },
-          spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] },
-        },
-      },
-    } as never)
-    await world.until('nodes are there', () => workload.storage.list(NodeClaim).length === 2)
+    await withMachines()
     const record = recordTornDown()
     await deleteCluster()
     await world.until('torn down', isTornDown, 120)
