@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { LockSight, RunRecord, WorkspaceExam } from '#engine'
 import { anApply } from '#testing'
-import { type CloudSight, examine, isInAws, type WorkspaceSeen } from '../src/cli/doctor-diagnose.ts'
+import { type CloudState, examine, isInAws, type WorkspaceSeen } from '../src/cli/doctor-diagnose.ts'
 import { examineObject } from '../src/cli/doctor-objects.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
@@ -58,7 +58,7 @@ const exam = (over: Partial<WorkspaceExam> = {}): WorkspaceExam => ({
   runner: undefined,
   ...over,
 })
-const asked = (...arns: string[]): CloudSight => ({
+const asked = (...arns: string[]): CloudState => ({
   is: 'asked',
   regions: ['eu-west-1'],
   tagged: arns.map((arn) => ({ arn })),

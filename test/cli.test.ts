@@ -187,6 +187,28 @@ describe('the command line', () => {
     const wrong = file('wrong', server.kubeconfig().replace(server.token, 'not-the-token'))
     const { code, stdout, stderr } = await capt(['get', 'clusters', '--kubeconfig', wrong])
     assert.equal(code, 1)
+    assert.match(stderr, /^error: .* {2}CAPT_KUBE_UNAUTHORIZED$/m)
     assert.ok(!`${stdout}${stderr}`.includes('not-the-token'))
+  })
+
+  it('says that a server without the CRDs of capt does not serve a kind', async () => {
+    const bare = await startApiServer({ dataDir: join(folder, 'bare') })
+    try {
+      await bare.ready()
+      const kubeconfig = file('bare-kubeconfig', bare.kubeconfig())
+      for (const [line, text] of [
+        [
+          'get captclusters',
+          /does not serve CAPTCluster in infrastructure\.cluster\.x-k8s\.io\/v1beta1 {2}CAPT_KUBE_KIND_NOT_SERVED\n {2}hint install capt there/,
+        ],
+        ['get clusters', /does not serve Cluster: Cluster API is not installed there {2}CAPT_CLUSTER_API_MISSING/],
+      ] as const) {
+        const { code, stderr } = await capt([...line.split(' '), '--kubeconfig', kubeconfig])
+        assert.equal(code, 1, line)
+        assert.match(stderr, text)
+      }
+    } finally {
+      await bare.close()
+    }
   })
 })

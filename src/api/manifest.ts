@@ -112,7 +112,7 @@ function invalid(what: string, place: Place, line: number): CaptError {
   })
 }
 
-/** Faults of the manifests whose kind is ours. Others are for the server to judge. */
+/** Faults of the manifests whose kind is ours. Others are for the server to check. */
 export function checkManifests(manifests: readonly Manifest[]): ManifestFault[] {
   return manifests.flatMap((manifest) => {
     const { apiVersion, kind, metadata } = manifest.object

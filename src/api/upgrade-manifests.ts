@@ -185,7 +185,7 @@ function extraValues(release: Fields): Fields {
 }
 
 function pipelineFor({ metadata }: UnknownObject, values: Fields): UnknownObject {
-  const wish = [{ key: 'installation.appthrust.com/eks-karpenter', value: 'enabled' }]
+  const request = [{ key: 'installation.appthrust.com/eks-karpenter', value: 'enabled' }]
   return {
     apiVersion: AddonPipeline.apiVersion,
     kind: AddonPipeline.kind,
@@ -197,14 +197,14 @@ function pipelineFor({ metadata }: UnknownObject, values: Fields): UnknownObject
         {
           name: 'karpenter',
           needs: ['flux'],
-          enabledBy: wish,
+          enabledBy: request,
           gateLabel: 'karpenter.sh/enabled',
           karpenter: { values },
         },
         {
           name: 'node-pool',
           needs: ['karpenter'],
-          enabledBy: [...wish, { key: 'karpenter.sh/enabled', value: 'true' }],
+          enabledBy: [...request, { key: 'karpenter.sh/enabled', value: 'true' }],
           nodePool: {},
         },
       ],

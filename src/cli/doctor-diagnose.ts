@@ -1,18 +1,18 @@
-// What is wrong with one workspace, from what was read of it. Pure: same sight, same findings. Each finding says what is
+// What is wrong with one workspace, from what was read of it. Pure: same state, same findings. Each finding says what is
 // so and what to do next; only what a person must look at counts as trouble.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { isOpen, isUnreadable, type RunRecord, type Suspect, WORKSPACE_TAG, type WorkspaceExam } from '#engine'
 import { redact } from '#lib'
 import type { Examined, Finding } from '#view'
-import { judgeLock } from './doctor-lock.ts'
-import { judgeFailing, judgeWaiting } from './doctor-objects.ts'
-import { judgeState } from './doctor-state.ts'
+import { lockFindings } from './doctor-lock.ts'
+import { failingFindings, waitingFindings } from './doctor-objects.ts'
+import { stateFindings } from './doctor-state.ts'
 
 export interface Tagged {
   readonly arn: string
 }
 
-export type CloudSight =
+export type CloudState =
   /** Nothing of it is in AWS. */
   | { readonly is: 'elsewhere' }
   /** The person asked to leave AWS out. */
@@ -29,25 +29,25 @@ export type CloudSight =
 export interface WorkspaceSeen {
   readonly apply: WorkspaceTemplateApply
   readonly exam: WorkspaceExam
-  readonly cloud: CloudSight
+  readonly cloud: CloudState
   readonly nowMs: number
 }
 
 export function examine(seen: WorkspaceSeen): Examined {
   const { apply, exam } = seen
-  const failing = judgeFailing(apply)
+  const failing = failingFindings(apply)
   return {
     name: `${apply.kind}/${apply.metadata.name}`,
     fact: factOf(seen),
     findings: [
-      ...judgeRecord(exam),
-      ...judgeSuspects(seen),
-      ...judgeLock(apply.metadata.name, exam, seen.nowMs),
-      ...judgeState(apply.metadata.name, exam),
-      ...judgeRuns(seen),
-      ...judgeStall(seen),
-      ...(failing.length > 0 ? failing : judgeWaiting(apply, seen.nowMs)),
-      ...judgeCloud(seen),
+      ...recordFindings(exam),
+      ...suspectFindings(seen),
+      ...lockFindings(apply.metadata.name, exam, seen.nowMs),
+      ...stateFindings(apply.metadata.name, exam),
+      ...runFindings(seen),
+      ...stallFindings(seen),
+      ...(failing.length > 0 ? failing : waitingFindings(apply, seen.nowMs)),
+      ...cloudFindings(seen),
     ],
   }
 }
@@ -67,14 +67,14 @@ function factOf({ exam: { state }, cloud }: WorkspaceSeen): string {
   return [kept, tagged].filter(Boolean).join('; ')
 }
 
-function judgeRecord({ record }: WorkspaceExam): readonly Finding[] {
+function recordFindings({ record }: WorkspaceExam): readonly Finding[] {
   if (!record || !isUnreadable(record)) return []
   return [{ word: 'record', weight: 'person', what: record.message, todo: record.hint }]
 }
 
 const DONE: Readonly<Record<string, string>> = { create: 'created', update: 'changed', replace: 'replaced' }
 
-function judgeSuspects({ apply, exam }: WorkspaceSeen): readonly Finding[] {
+function suspectFindings({ apply, exam }: WorkspaceSeen): readonly Finding[] {
   const record = recordOf(exam)
   const inState = new Set(exam.state.is === 'whole' ? exam.state.addresses : [])
   return (record?.suspects ?? []).map((suspect): Finding => {
@@ -96,7 +96,7 @@ function endOf({ run, history }: RunRecord, suspect: Suspect): string | undefine
   return past?.finishedAt ?? (run?.id === suspect.run ? (run.finishedAt ?? run.startedAt) : undefined)
 }
 
-function judgeRuns({ apply, exam }: WorkspaceSeen): readonly Finding[] {
+function runFindings({ apply, exam }: WorkspaceSeen): readonly Finding[] {
   const record = recordOf(exam)
   const { run } = record ?? {}
   const { name } = apply.metadata
@@ -127,7 +127,7 @@ function judgeRuns({ apply, exam }: WorkspaceSeen): readonly Finding[] {
   return [...gone, ...lost]
 }
 
-function judgeStall({ apply, exam }: WorkspaceSeen): readonly Finding[] {
+function stallFindings({ apply, exam }: WorkspaceSeen): readonly Finding[] {
   const stalled = conditionOf(apply, 'Stalled')
   if (stalled?.status !== 'True') return []
   const fault = recordOf(exam)?.run?.fault
@@ -144,7 +144,7 @@ function judgeStall({ apply, exam }: WorkspaceSeen): readonly Finding[] {
 }
 
 /** Found by tag, in no state. A run that is on has not saved all that it made. */
-function judgeCloud(seen: WorkspaceSeen): readonly Finding[] {
+function cloudFindings(seen: WorkspaceSeen): readonly Finding[] {
   const { cloud, exam, apply } = seen
   if (cloud.is === 'unknown')
     return [{ word: 'unknown', weight: 'person', what: `AWS was not asked: ${cloud.message}`, todo: cloud.hint }]

@@ -5,7 +5,7 @@ import type { Finding } from '#view'
 /** Holders renew every 15 seconds; clocks of two machines may differ by some. */
 const SILENT_MS = 120_000
 
-export function judgeLock(name: string, { lock }: WorkspaceExam, nowMs: number): readonly Finding[] {
+export function lockFindings(name: string, { lock }: WorkspaceExam, nowMs: number): readonly Finding[] {
   if (lock.is === 'free') return []
   if (lock.is === 'foreign')
     return [

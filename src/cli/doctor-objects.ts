@@ -22,16 +22,16 @@ const isOld = (since: string | undefined, nowMs: number): boolean =>
 
 /** An object without a workspace of its own. */
 export function examineObject(object: AnyObject, nowMs: number): Examined {
-  const stages = judgeStages(object, nowMs)
-  const whole = stages.length > 0 ? [] : judgeWaiting(object, nowMs)
+  const stages = stageFindings(object, nowMs)
+  const whole = stages.length > 0 ? [] : waitingFindings(object, nowMs)
   return {
     name: `${object.kind}/${object.metadata.name}`,
     fact: '',
-    findings: [...judgeStalled(object), ...whole, ...stages, ...judgeLeft(object)],
+    findings: [...stalledFindings(object), ...whole, ...stages, ...leftoverFindings(object)],
   }
 }
 
-function judgeStalled(object: AnyObject): readonly Finding[] {
+function stalledFindings(object: AnyObject): readonly Finding[] {
   const stalled = conditionOf(object, 'Stalled')
   if (stalled?.status !== 'True') return []
   return [
@@ -50,7 +50,7 @@ const describeCommand = ({ kind, metadata }: AnyObject): string =>
   `capt describe ${kind.toLowerCase()} ${metadata.name}`
 
 /** Not ready for more than a minute: a step that takes its time is good to know, everything else is for a person. */
-export function judgeWaiting(object: AnyObject, nowMs: number): readonly Finding[] {
+export function waitingFindings(object: AnyObject, nowMs: number): readonly Finding[] {
   if (conditionOf(object, 'Stalled')?.status === 'True') return []
   const { ready, message } = readinessOf(object)
   const { deletionTimestamp, creationTimestamp } = object.metadata
@@ -74,7 +74,7 @@ export function judgeWaiting(object: AnyObject, nowMs: number): readonly Finding
 }
 
 /** A run that failed, while another attempt follows or runs: at once, for a loop looks ready to succeed each time. */
-export function judgeFailing(apply: WorkspaceTemplateApply): readonly Finding[] {
+export function failingFindings(apply: WorkspaceTemplateApply): readonly Finding[] {
   const { lastError: error, attempts = 1, run } = apply.status ?? {}
   if (!error || conditionOf(apply, 'Stalled')?.status === 'True' || readinessOf(apply).ready) return []
   const { name } = apply.metadata
@@ -93,7 +93,7 @@ export function judgeFailing(apply: WorkspaceTemplateApply): readonly Finding[] 
 }
 
 /** Stages that failed, or were delivered and have not worked for more than a minute. */
-function judgeStages(object: AnyObject, nowMs: number): readonly Finding[] {
+function stageFindings(object: AnyObject, nowMs: number): readonly Finding[] {
   if (object.kind !== 'AddonDelivery') return []
   const delivery = object as AddonDelivery
   const broken = deliveryBranch(delivery).children
@@ -107,7 +107,7 @@ function judgeStages(object: AnyObject, nowMs: number): readonly Finding[] {
   })
 }
 
-function judgeLeft(object: AnyObject): readonly Finding[] {
+function leftoverFindings(object: AnyObject): readonly Finding[] {
   const { teardown } = (object as AddonDelivery).status ?? {}
   return (teardown?.leftovers ?? []).map((what) => ({
     word: 'left',

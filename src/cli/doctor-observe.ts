@@ -1,5 +1,5 @@
 // Reads what an examination needs: the objects that were asked for, what is kept beside each apply, and what AWS knows of
-// it. What cannot be asked is part of the sight, so that the rest is still shown.
+// it. What cannot be asked is part of the state, so that the rest is still shown.
 import {
   AddonDelivery,
   AddonPipeline,
@@ -17,7 +17,7 @@ import { CaptError, isCaptError, messageOf, redact } from '#lib'
 import type { ClusterObjects } from '#view'
 import type { Connected } from './command.ts'
 import { readClusterObjects } from './describe.ts'
-import { type CloudSight, isInAws, type WorkspaceSeen } from './doctor-diagnose.ts'
+import { type CloudState, isInAws, type WorkspaceSeen } from './doctor-diagnose.ts'
 import { findKind, servedKind } from './resources.ts'
 import { notFound } from './retry.ts'
 
@@ -30,7 +30,7 @@ export interface Cloud {
     apply: WorkspaceTemplateApply,
     workspaceId: string,
     regions: readonly string[],
-  ): Promise<Omit<CloudSight & { readonly is: 'asked' }, 'is'>>
+  ): Promise<Omit<CloudState & { readonly is: 'asked' }, 'is'>>
 }
 
 export interface Scope {
@@ -131,7 +131,7 @@ async function observeCloud(
   apply: WorkspaceTemplateApply,
   exam: WorkspaceExam,
   cloud: Cloud | undefined,
-): Promise<CloudSight> {
+): Promise<CloudState> {
   if (!cloud) return { is: 'skipped' }
   const record = exam.record && !isUnreadable(exam.record) ? exam.record : undefined
   if (!record || !isInAws(exam, cloud.regionOf(apply))) return { is: 'elsewhere' }

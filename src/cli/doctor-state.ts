@@ -2,7 +2,7 @@
 import { isOpen, isUnreadable, type WorkspaceExam } from '#engine'
 import type { Finding } from '#view'
 
-export function judgeState(name: string, exam: WorkspaceExam): readonly Finding[] {
+export function stateFindings(name: string, exam: WorkspaceExam): readonly Finding[] {
   const findings = compareWithRecord(name, exam)
   if (findings.length > 0 || exam.holds?.is !== 'stalled') return findings
   const { message, hint } = exam.holds

@@ -13,7 +13,7 @@ import { CaptError, sleep } from '#lib'
 import type { Connected, Io } from './command.ts'
 import { toCopy, toStatus, withPause } from './move-copy.ts'
 import { isCluster, type Node, nameOf, nodesOf } from './move-graph.ts'
-import { isSimulated } from './move-luggage.ts'
+import { isSimulated } from './move-payload.ts'
 import { readAll } from './move-survey.ts'
 
 export async function setPaused(objects: Objects, clusters: readonly Node[], paused: boolean): Promise<void> {

@@ -18,7 +18,7 @@ import { CaptError, jsonEqual } from '#lib'
 import type { Connected } from './command.ts'
 import { servedVersions } from './discovery.ts'
 import { isCluster, type Node } from './move-graph.ts'
-import { MANAGED_LABEL } from './move-luggage.ts'
+import { MANAGED_LABEL } from './move-payload.ts'
 import { OUR_KINDS } from './resources.ts'
 
 /** Cluster API kinds in the newest version that both sides serve; kinds that the target lacks are refused when needed. */

@@ -12,7 +12,7 @@ import {
   type Io,
 } from './command.ts'
 import { isCluster, type Node, nameOf } from './move-graph.ts'
-import { differs, type Luggage, pack } from './move-luggage.ts'
+import { differs, type Payload, pack } from './move-payload.ts'
 import { copyAll, deleteAll, setPaused, waitForRuns } from './move-steps.ts'
 import { chooseClusters, kindsServedBy, readAll, refuseTaken, shippedPipeline } from './move-survey.ts'
 import { confirm } from './output.ts'
@@ -74,20 +74,20 @@ async function move(args: Arguments, io: Io, from: Connected, to: Connected): Pr
 
   const clusters = copied.filter(isCluster)
   await setPaused(from.objects, clusters, true)
-  let luggage: Luggage
+  let payload: Payload
   try {
     say('Paused; waiting for runs in progress')
     await waitForRuns(from, kinds, names, parseDuration(String(args.values['wait'])), io)
     // Runs that ended meanwhile have saved their state: read everything once more.
-    luggage = pack(await readAll(from, kinds), names, shipped)
-    await copyAll(luggage.copied, to)
+    payload = pack(await readAll(from, kinds), names, shipped)
+    await copyAll(payload.copied, to)
   } catch (error) {
     await setPaused(from.objects, clusters, false)
     say('Nothing was moved; the clusters go on here')
     throw error
   }
-  say(`Copied ${luggage.copied.length} objects`)
-  return finish(luggage.deleted, io, from, to)
+  say(`Copied ${payload.copied.length} objects`)
+  return finish(payload.deleted, io, from, to)
 }
 
 /** Everything is there: it is deleted here, and then work begins there. A move that was cut off goes on from here. */

@@ -22,7 +22,7 @@ export async function writeSecrets(world: World, ports: ActPorts, seen: Observed
   } catch (error) {
     ports.known.doubt(key)
     if (!(error instanceof CaptError) || isKubeError(error)) throw error
-    const hint = error.hint ?? `see docs/errors.md#${error.code}`
+    const hint = error.hint ?? `capt explain ${error.code}`
     ports.memory.noteSecrets(key, seen.source, { message: redact(error.message), hint })
   }
 }

@@ -4,7 +4,7 @@ import { AddonDelivery, AddonPipeline, type AnyObject, WorkspaceTemplate, Worksp
 import { jsonEqual } from '#lib'
 import { idOf, type Node, nodesOf, referredFrom } from './move-graph.ts'
 
-export interface Luggage {
+export interface Payload {
   readonly copied: readonly Node[]
   readonly deleted: readonly Node[]
 }
@@ -14,7 +14,7 @@ export function pack(
   all: readonly Node[],
   clusters: ReadonlySet<string>,
   shippedThere: AddonPipeline | undefined,
-): Luggage {
+): Payload {
   const nodes = nodesOf(all, clusters)
   const own = shippedThere ? nodes.filter((node) => !isShipped(node)) : nodes
   const copied = own.filter((node) => !isSimulated(node))
