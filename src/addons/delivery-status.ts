@@ -25,13 +25,13 @@ export function reportDelivery(seen: DeliverySeen, decision: Decision<DeliveryAc
   return { fields, conditions, failed: judged.flatMap(failedAttempt) }
 }
 
-/** Trouble that the status did not show yet. `failedAt` is set once for each failed attempt. */
+/** Trouble of a kind that the status did not show yet; counts in its message may change. `failedAt` is set once an attempt. */
 function failedAttempt(judged: StageJudgement): readonly FailedAttempt[] {
   const { seen, decision, failedAt } = judged
   const trouble = troubleOf(judged)
   const isNew =
     failedAt === undefined
-      ? trouble?.message !== seen.before?.lastError?.message && seen.before?.failedAt === undefined
+      ? trouble?.hint !== seen.before?.lastError?.hint && seen.before?.failedAt === undefined
       : failedAt !== seen.before?.failedAt
   if (!trouble || !isNew) return []
   const reason = decision.is === 'waiting' || decision.is === 'stalled' ? decision.reason : 'StageDegraded'
