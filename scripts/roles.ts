@@ -84,7 +84,7 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
     need(ADDONS, 'clusterresourcesets', ['get', 'list', 'watch', 'create', 'patch', 'delete'], 'one per stage'),
     watches(ADDONS, 'clusterresourcesetbindings', 'what core says was delivered'),
     need('', 'configmaps', ['get', 'create', 'patch', 'delete'], 'carriers of manifests'),
-    need('', 'configmaps', ['get', 'list', 'watch'], 'labelled sources of pipelines'),
+    need('', 'configmaps', ['get', 'list', 'watch'], 'labelled sources of pipelines; listed by metadata alone'),
     need('', 'secrets', ['get', 'create', 'patch', 'delete'], 'kubeconfig of each cluster; carriers of manifests'),
     EVENTS,
   ],

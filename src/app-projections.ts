@@ -14,13 +14,15 @@ type Loose = AnyObject & { readonly spec?: unknown; readonly status?: unknown }
 export function informerOf(kind: KindRef, isHome: boolean): InformerOptions {
   if (kind.kind === 'Cluster') return isHome ? { project: projectHomeCluster } : CLUSTER_FACTS
   if (kind.kind === ConfigMapKind.kind)
-    return isHome ? { project: projectNews } : { project: projectNews, labelSelector: SOURCE_LABEL }
+    return { project: projectNews, metadataOnly: true, ...(isHome ? {} : { labelSelector: SOURCE_LABEL }) }
   return {}
 }
 
-function projectNews({ apiVersion, kind, metadata }: AnyObject): AnyObject {
+/** A watch of metadata alone calls every object PartialObjectMetadata. */
+function projectNews({ metadata }: AnyObject): AnyObject {
   const { name, namespace, uid, resourceVersion, labels } = metadata
-  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels } } as AnyObject
+  const { kind } = ConfigMapKind
+  return { apiVersion: 'v1', kind, metadata: { name, namespace, uid, resourceVersion, labels } } as AnyObject
 }
 
 const FACTS_OF_SPEC = ['paused', 'controlPlaneEndpoint', 'infrastructureRef', 'controlPlaneRef', 'topology']

@@ -20,11 +20,13 @@ export interface PageEnd {
 }
 
 export interface PageQuery extends ListOptions {
+  readonly metadataOnly?: boolean | undefined
   readonly continue?: string | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 export interface WatchQuery extends ListOptions {
+  readonly metadataOnly?: boolean | undefined
   readonly resourceVersion: string
   readonly timeoutSeconds: number
   readonly signal: AbortSignal
@@ -78,7 +80,7 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
     const filter = { limit: options.pageSize ?? 100, continue: query.continue, labelSelector, fieldSelector }
     const path = withQuery(collectionPath(kind, namespace), filter)
     const what = `list ${kind.plural}${namespace ? ` in ${namespace}` : ''}`
-    return { verb: 'list', method: 'GET', path, kind, what, signal } as const
+    return { verb: 'list', method: 'GET', path, kind, what, signal, ...forMetadata(query, 'List') } as const
   }
 
   // An expired page token restarts the list; what was given already is left out the second time.
@@ -140,7 +142,8 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
     get,
     list,
     async page(kind, query, onItem) {
-      const rest = await calls.items(toListCall(kind, query), (item) => onItem(typed(kind, item as never)))
+      const withKind = query.metadataOnly ? withType : typed
+      const rest = await calls.items(toListCall(kind, query), (item) => onItem(withKind(kind, item as never)))
       return toPageEnd(rest)
     },
     async create(kind, object, how = {}) {
@@ -228,10 +231,17 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
         labelSelector,
         fieldSelector,
       })
-      return calls.stream({ verb: 'watch', method: 'GET', path, kind, what: `watch ${kind.plural}`, signal })
+      const what = `watch ${kind.plural}`
+      return calls.stream({ verb: 'watch', method: 'GET', path, kind, what, signal, ...forMetadata(query, '') })
     },
     close: () => calls.close(),
   }
+}
+
+/** The header by which a server answers with metadata alone. */
+function forMetadata({ metadataOnly }: { readonly metadataOnly?: boolean | undefined }, list: 'List' | '') {
+  if (!metadataOnly) return {}
+  return { headers: { accept: `application/json;as=PartialObjectMetadata${list};g=meta.k8s.io;v=v1` } }
 }
 
 function toPageEnd(body: Readonly<Record<string, unknown>>): PageEnd {

@@ -43,7 +43,11 @@ const HEALTHY_MS = 10_000
 
 export function createInformer(
   kind: KindRef,
-  scope: { readonly namespace?: string | undefined; readonly labelSelector?: string | undefined },
+  scope: {
+    readonly namespace?: string | undefined
+    readonly labelSelector?: string | undefined
+    readonly metadataOnly?: boolean | undefined
+  },
   store: Store,
   project: Project,
   settings: InformerSettings,

@@ -45,6 +45,7 @@ interface Registered {
   readonly handlers: ((change: Change) => void)[]
   namespace: string | undefined
   labelSelector: string | undefined
+  metadataOnly: boolean | undefined
   project: InformerOptions['project']
   brief: InformerOptions['brief']
   /** Set when started. */
@@ -88,7 +89,13 @@ export function createInformers(client: Client, options: InformersOptions = {}):
       }
     })
     store.addIndex('owner', ownersOf)
-    const unsaid = { namespace: undefined, labelSelector: undefined, project: undefined, brief: undefined }
+    const unsaid = {
+      namespace: undefined,
+      labelSelector: undefined,
+      metadataOnly: undefined,
+      project: undefined,
+      brief: undefined,
+    }
     return { kind, store, handlers, ...unsaid, synced: false }
   }
 
@@ -98,9 +105,9 @@ export function createInformers(client: Client, options: InformersOptions = {}):
   }
 
   function startOne(entry: Registered): Promise<void> {
-    const { kind, store, namespace, labelSelector } = entry
+    const { kind, store, namespace, labelSelector, metadataOnly } = entry
     const projection = createProjection(entry.project)
-    const informer = createInformer(kind, { namespace, labelSelector }, store, projection, settings, () =>
+    const informer = createInformer(kind, { namespace, labelSelector, metadataOnly }, store, projection, settings, () =>
       noteSynced(entry),
     )
     entry.projection = projection
@@ -155,9 +162,12 @@ export function createInformers(client: Client, options: InformersOptions = {}):
 
 // A second registration may only add: two controllers that want different views of one kind would each see half.
 function merge(entry: Registered, options: InformerOptions, isNew: boolean): void {
-  const { namespace, labelSelector, project, brief, contentAlone, indexes = {} } = options
+  const { namespace, labelSelector, metadataOnly, project, brief, contentAlone, indexes = {} } = options
   const clash = <T>(wanted: T | undefined, there: T | undefined) => wanted !== undefined && wanted !== there
-  const differs = clash(namespace, entry.namespace) || clash(labelSelector, entry.labelSelector)
+  const differs =
+    clash(namespace, entry.namespace) ||
+    clash(labelSelector, entry.labelSelector) ||
+    clash(metadataOnly, entry.metadataOnly)
   const views = [
     [project, entry.project],
     [brief, entry.brief],
@@ -167,6 +177,7 @@ function merge(entry: Registered, options: InformerOptions, isNew: boolean): voi
   }
   entry.namespace ??= namespace
   entry.labelSelector ??= labelSelector
+  entry.metadataOnly ??= metadataOnly
   entry.project ??= project
   entry.brief ??= brief
   if (brief) entry.store.setBrief(brief)

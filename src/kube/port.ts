@@ -133,6 +133,8 @@ export interface Change {
 export interface InformerOptions {
   readonly namespace?: string
   readonly labelSelector?: string
+  /** Ask the server for metadata alone: contents are neither sent nor decoded. */
+  readonly metadataOnly?: boolean
   /** Runs while decoding, on each object, before anything is kept. managedFields and last-applied are always dropped. */
   readonly project?: (object: AnyObject) => AnyObject
   /** Values under which `Cache.list({ index, value })` finds an object. `owner` (uids of owners) always exists. */
