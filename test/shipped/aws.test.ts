@@ -21,6 +21,7 @@ import {
 } from '#api'
 import { readRecord, WORKSPACE_TAG } from '#engine'
 import { type Connection, connect, loadKubeconfig } from '#kube'
+import { POD_TOKEN, startCredentialEndpoints } from '../support/credential-endpoints.ts'
 import { type EksEndpoint, startEksEndpoint } from '../support/eks-endpoint.ts'
 import { findMoto, type Moto, startMoto } from '../support/moto.ts'
 import { findTool } from '../tools.ts'
@@ -41,6 +42,11 @@ interface Keys {
 }
 const AMBIENT: Keys = { accessKeyId: 'ambient-key', secretAccessKey: 'ambient/secret+key' }
 const OF_SECRET: Keys = { accessKeyId: 'key-of-a-Secret', secretAccessKey: 'secret/of+a-Secret' }
+const OF_MACHINE = {
+  accessKeyId: 'key-of-a-machine',
+  secretAccessKey: 'machine/secret+key',
+  sessionToken: 'session+/=',
+}
 const OF_PROFILE: Keys = { accessKeyId: 'key-of-a-profile', secretAccessKey: 'profile/secret+key' }
 
 /** An embedded home and what a test observes of it. */
@@ -226,6 +232,33 @@ describe('the shipped program and AWS', { skip }, () => {
     await checkSession(home, 'web')
     assert.equal(await home.stop(), 0)
   })
+
+  for (const [source, data, asked] of [
+    ['EKS Pod Identity', 'pod', '/v1/credentials'],
+    ['the role of an instance', 'instance', '/latest/meta-data/iam/security-credentials/capt'],
+  ] as const)
+    it(`signs it with the session of ${source}`, async () => {
+      const inside = await startCredentialEndpoints(OF_MACHINE)
+      try {
+        const file = join(shipped.folder, 'pod-token')
+        writeFileSync(file, POD_TOKEN)
+        const home = await open(
+          data,
+          data === 'pod'
+            ? {
+                AWS_CONTAINER_CREDENTIALS_FULL_URI: `${inside.url}/v1/credentials`,
+                AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file,
+              }
+            : { AWS_EC2_METADATA_SERVICE_ENDPOINT: inside.url },
+        )
+        await bringUp(home, data)
+        await checkToken(home, data, OF_MACHINE, true)
+        assert.ok(inside.asked.includes(asked), inside.asked.join())
+        assert.equal(await home.stop(), 0)
+      } finally {
+        await inside.close()
+      }
+    })
 
   async function checkSession(home: Home, name: string): Promise<void> {
     const accessKeyId = accessKeyOf(await home.tokenOf(name))
