@@ -12,7 +12,7 @@ import type { ObjectKey } from './workspace.ts'
 
 export const HOLDER_ANNOTATION = 'capt.appthrust.com/holder'
 const LOCK_INFO_ANNOTATION = 'app.terraform.io/lock-info'
-const LEASE_SECONDS = 60
+export const LEASE_SECONDS = 60
 export const RENEW_MS = 15_000
 
 export interface LockRequest {
@@ -91,13 +91,19 @@ export async function lookAtLock(objects: Objects, key: ObjectKey): Promise<Lock
   return { is: 'ours', runId: id, holder, liveness: livenessOf(holder), ...renewed, command: breakCommand(lease) }
 }
 
+const isDead = (holder: ProcessIdentity): boolean => livenessOf(holder) === 'dead'
+
 /** Takes a lock of ours away when its holder is proven dead; true when none of ours is left. */
-export async function releaseDeadLock(objects: Objects, key: ObjectKey): Promise<boolean> {
+export async function releaseDeadLock(
+  objects: Objects,
+  key: ObjectKey,
+  isProvenDead: (holder: ProcessIdentity) => boolean = isDead,
+): Promise<boolean> {
   const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
   const lease = await objects.get<Lease>(LeaseKind, leaseKey)
   const holder = lease && holderOf(lease)
   if (!lease?.spec?.holderIdentity || !holder) return true
-  if (livenessOf(holder) !== 'dead') return false
+  if (!isProvenDead(holder)) return false
   try {
     await objects.patch(LeaseKind, leaseKey, { type: 'merge', body: released(lease.metadata.resourceVersion) })
   } catch (error) {

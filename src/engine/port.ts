@@ -70,8 +70,21 @@ export interface Engine {
   /** Takes away everything kept for a workspace: inputs, copies, lock, folder, record, and the state unless it is to stay. */
   forget(owner: Owner, options: ForgetOptions): Promise<void>
   onChange(listener: (key: Key) => void): () => void
+  /** Starts nothing any more and waits until every runner of this machine has ended. */
+  drain(options: DrainOptions): Promise<void>
+  /** Runners of this machine that have not ended yet. */
+  readonly running: number
   /** Stops watching. Runs go on by themselves and are found again. */
   stop(): Promise<void>
+}
+
+export interface DrainOptions {
+  /** After this time Terraform is asked to stop and to save its state. */
+  readonly askAfterMs: number
+  /** Aborted: it is asked at once. */
+  readonly hurry?: AbortSignal | undefined
+  /** This long after it was asked, what is left is killed; never when left out. Only for runs whose state is worth nothing. */
+  readonly killAfterMs?: number
 }
 
 export const renderWorkspace = render

@@ -15,7 +15,19 @@ export interface ProcessIdentity {
   readonly boot: string
   /** Pid namespace: pids of another container cannot be looked up. */
   readonly space: string
+  /** The pod that it runs in, when that pod belongs to the cluster whose API has the records. */
+  readonly pod?: PodIdentity
 }
+
+export interface PodIdentity {
+  readonly namespace: string
+  readonly name: string
+  /** A pod with the same name and another UID is another pod. */
+  readonly uid: string
+}
+
+/** Set by the manager for itself and its runners. */
+export const POD_VARIABLE = 'CAPT_POD'
 
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
@@ -33,7 +45,8 @@ export function ownIdentity(): ProcessIdentity {
 export function livenessOf(who: ProcessIdentity): Liveness {
   const here = place()
   if (who.host !== here.host || who.machine !== here.machine) return 'unknown'
-  if (who.boot !== here.boot) return 'dead'
+  // The name of a pod says nothing about its machine: a pod of the same name may run on another node.
+  if (who.boot !== here.boot) return who.pod || here.pod ? 'unknown' : 'dead'
   if (who.space !== here.space) return 'unknown'
   return startOf(who.pid) === who.start ? 'alive' : 'dead'
 }
@@ -114,8 +127,16 @@ function startOf(pid: number): string | undefined {
 
 let known: Omit<ProcessIdentity, 'pid' | 'start'> | undefined
 function place(): Omit<ProcessIdentity, 'pid' | 'start'> {
-  known ??= { host: hostname(), machine: machineId(), boot: bootId(), space: pidSpace() }
+  known ??= { host: hostname(), machine: machineId(), boot: bootId(), space: pidSpace(), ...podIdentity() }
   return known
+}
+
+function podIdentity(): { readonly pod?: PodIdentity } {
+  try {
+    return { pod: JSON.parse(process.env[POD_VARIABLE]!) as PodIdentity }
+  } catch {
+    return {}
+  }
 }
 
 function bootId(): string {

@@ -18,13 +18,17 @@ export type Action =
 const UNREACHABLE_SECONDS = 60
 
 /** Nobody may start a second Terraform while the first one cannot be proven dead. */
-export function unreachable({ view }: Observed): Decision<Action> {
+export function unreachable({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
   const who = run?.runner ?? run?.holder
+  const place = who?.pod ? `in pod ${who.pod.namespace}/${who.pod.name}` : `on ${who?.host}`
+  const wayOut = who?.pod
+    ? `end that pod (kubectl -n ${who.pod.namespace} delete pod ${who.pod.name}); only when its node is gone for good`
+    : `start capt on ${who?.host} again; only when process ${who?.pid} there has ended`
   return stalled(
     'RunnerUnreachable',
-    `The ${run?.verb} on ${who?.host} is silent and cannot be proven dead from here`,
-    `start capt on ${who?.host} again, or make sure that process ${who?.pid} there has ended and run capt retry --holder-is-gone`,
+    `The ${run?.verb} ${place} is silent and cannot be proven dead from here`,
+    `${wayOut}: capt retry ${apply.metadata.name} --holder-is-gone`,
     UNREACHABLE_SECONDS,
   )
 }

@@ -35,7 +35,7 @@ export interface LocalEngineOptions {
   readonly providerMirror?: string
 }
 
-const GRACE_SECONDS = 120
+export const GRACE_SECONDS = 120
 
 /**
  * The process alone: it waits for its standard input to end before it looks for anything to do. So it can be started

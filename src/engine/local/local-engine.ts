@@ -2,15 +2,15 @@
 // beginning matters to it. We keep no truth: the record has it, and a manager that starts finds every run again.
 import type { ChildProcess } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
-import { type Key, type Lease, LeaseKind } from '#api'
+import type { Key } from '#api'
 import { messageOf, type Timer, toTimestamp } from '#lib'
 import { findTerraform, type Tool } from '../find-terraform.ts'
 import { forgetWorkspace } from '../forget.ts'
 import { inspectWorkspace } from '../inspect.ts'
 import { releaseDeadLock } from '../lock.ts'
-import { leaseName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import type { Activity, Engine, StartRequest, WorkspaceView } from '../port.ts'
+import { pause } from '../patient.ts'
+import type { Activity, DrainOptions, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { identityOf, livenessOf, ownIdentity, type ProcessIdentity, signal } from '../processes.ts'
 import { packed } from '../record/packed.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
@@ -21,16 +21,24 @@ import type { Reconstruction } from '../state/reconstruct.ts'
 import { stateSource } from '../state/sources.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { createExpiringPlans } from './expiring-plans.ts'
-import { type LocalEngineOptions, launchRunner, settleFor, startFailure, writeRequest } from './launch.ts'
+import { observeHolders } from './holder-liveness.ts'
+import { guardHungRunners } from './hung-runners.ts'
+import {
+  GRACE_SECONDS,
+  type LocalEngineOptions,
+  launchRunner,
+  settleFor,
+  startFailure,
+  writeRequest,
+} from './launch.ts'
 import { CANCELLED, lostFault, openRun } from './open-run.ts'
 import { createSlots } from './slots.ts'
 import { createWatcher } from './watcher.ts'
 
 const CONCURRENCY = 8
-/** A heartbeat older than this is silence. */
-const SILENCE_MS = 60_000
 /** Nothing tells us how a run goes on that another manager holds: it is looked at this often. */
 const LOOK_AGAIN_MS = 10_000
+const DRAIN_LOOK_MS = 100
 
 export type { LocalEngineOptions } from './launch.ts'
 
@@ -61,12 +69,18 @@ class LocalEngine implements Engine {
   readonly #waiting = packed<Waiting>()
   /** Runs that others hold, and when they are looked at again. */
   readonly #foreign = new Map<string, Timer>()
+  readonly #holders
+  readonly #hung
+  #isDraining = false
 
   constructor(options: LocalEngineOptions, tool: Tool) {
     this.name = `${tool.name} ${tool.version}`
     this.#options = options
     this.#tool = tool
     this.#slots = createSlots(options.concurrency ?? CONCURRENCY)
+    this.#holders = observeHolders(options)
+    const graceMs = (options.graceSeconds ?? GRACE_SECONDS) * 1000
+    this.#hung = guardHungRunners({ ...options, holders: this.#holders, graceMs })
     this.#plans = createExpiringPlans({ ...options, onDue: (key) => this.#tell(key) })
     this.#watcher = createWatcher({
       clock: options.clock,
@@ -81,10 +95,48 @@ class LocalEngine implements Engine {
     return () => this.#listeners.delete(listener)
   }
 
-  async stop(): Promise<void> {
-    this.#watcher.stop()
+  get running(): number {
+    return this.#watcher.all().length
+  }
+
+  async drain({ askAfterMs, hurry, killAfterMs = Number.POSITIVE_INFINITY }: DrainOptions): Promise<void> {
+    const { clock, log } = this.#options
+    this.#isDraining = true
+    // What waits in line has not begun: whoever manages next starts it.
+    this.#leaveLines()
+    if (this.running > 0) log.info('Waiting for Terraform runs to end', { runs: this.running })
+    const began = clock.monotonic()
+    let askedAt: number | undefined
+    while (this.running > 0) {
+      const now = clock.monotonic()
+      if (askedAt === undefined && (hurry?.aborted || now - began >= askAfterMs)) {
+        askedAt = now
+        log.info('Asking Terraform to stop and to save its state', { runs: this.running })
+        for (const { process } of this.#watcher.all()) if (process) signal(process.pid, 'SIGTERM')
+      }
+      if (askedAt !== undefined && now - askedAt >= killAfterMs) this.#killAll()
+      await pause(clock, DRAIN_LOOK_MS)
+    }
+  }
+
+  #killAll(): void {
+    for (const { folder, process } of this.#watcher.all()) {
+      const terraform = readFact({ path: folder }, 'process')?.process
+      if (process) signal(-process.pid, 'SIGKILL')
+      if (terraform && livenessOf(terraform) === 'alive') signal(-terraform.pid, 'SIGKILL')
+    }
+  }
+
+  #leaveLines(): void {
     for (const { leave } of this.#queued.values()) leave()
     this.#queued.clear()
+  }
+
+  async stop(): Promise<void> {
+    this.#isDraining = true
+    this.#watcher.stop()
+    this.#hung.stop()
+    this.#leaveLines()
     for (const timer of this.#foreign.values()) timer.cancel()
     this.#foreign.clear()
     this.#plans.stop()
@@ -92,7 +144,7 @@ class LocalEngine implements Engine {
 
   async observe(key: ObjectKey): Promise<WorkspaceView> {
     const id = idOf(key)
-    const record = this.#known.get(id) ?? (await this.#refresh(key))?.record
+    const record = this.#recall(id) ?? (await this.#refresh(key))?.record
     const run = record?.run
     const cancelling = run !== undefined && readFact({ path: run.folder }, 'cancel')?.runId === run.id
     if (this.#watcher.isWatching(id)) return { record, activity: 'running', cancelling }
@@ -102,14 +154,24 @@ class LocalEngine implements Engine {
     return { record: this.#known.get(id) ?? record, activity, cancelling: isOpen(run) && cancelling }
   }
 
+  /** A run that somebody else may change is never remembered: an operator's statement takes effect at once. */
+  #recall(id: string): RunRecord | undefined {
+    const record = this.#known.get(id)
+    const isOurs = !isOpen(record?.run) || this.#watcher.isWatching(id) || this.#queued.has(id)
+    return isOurs ? record : undefined
+  }
+
   async start(request: StartRequest): Promise<void> {
     const { owner } = request
     const id = idOf(owner)
-    if (this.#watcher.isWatching(id)) return
+    if (this.#isDraining || this.#watcher.isWatching(id)) return
     const seen = await this.#refresh(owner)
     // Another manager may have been at work: whoever decided on older news decides again.
     if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#tell(owner)
-    if (isOpen(seen?.record.run) && (await this.#activityOf(owner, seen.record.run)) !== 'lost') return
+    if (isOpen(seen?.record.run)) {
+      if ((await this.#activityOf(owner, seen.record.run)) !== 'lost') return
+      await this.#releaseDeadLock(owner)
+    }
     const { clock, workDir } = this.#options
     const folder = folderPath(workDir, owner)
     const record = openRun(seen?.record ?? freshRecord(request.expected), request, folder, toTimestamp(clock.now()))
@@ -163,6 +225,7 @@ class LocalEngine implements Engine {
       })
       const key = { namespace: owner.namespace, name: owner.name }
       this.#watcher.watchChild(key, run.id, run.folder, child, workspace?.logToManager ?? false)
+      if (runner) this.#hung.expect(key, runner, run.timeoutSeconds * 1000)
       void this.#instruct(child, request, written)
       this.#tell(owner)
     } catch (error) {
@@ -189,6 +252,8 @@ class LocalEngine implements Engine {
 
   async #onEnd(key: ObjectKey, runId: string): Promise<void> {
     this.#slots.leave()
+    this.#hung.ended(key)
+    this.#holders.forget(key)
     const id = idOf(key)
     const { log, workDir } = this.#options
     // One that was adopted may lie below the folder of another manager.
@@ -219,7 +284,10 @@ class LocalEngine implements Engine {
     }
     writeFact({ path: run.folder }, 'cancel', { runId, reason: 'cancelled' })
     const runner = run.runner ?? this.#watcher.identityOf(id)
-    if (runner && livenessOf(runner) === 'alive') signal(runner.pid, 'SIGTERM')
+    if (runner && livenessOf(runner) === 'alive') {
+      signal(runner.pid, 'SIGTERM')
+      this.#hung.expect(key, runner, 0)
+    }
   }
 
   async abandon(owner: Owner): Promise<void> {
@@ -227,7 +295,7 @@ class LocalEngine implements Engine {
     if (isOpen(seen?.record.run) && (await this.#activityOf(owner, seen.record.run)) === 'lost') {
       await this.#close(owner, { ...seen, record: await this.#plans.drop(owner, seen.record) }, 'Lost')
     }
-    await releaseDeadLock(this.#options.objects, owner)
+    await this.#releaseDeadLock(owner)
     this.#tell(owner)
   }
 
@@ -238,6 +306,10 @@ class LocalEngine implements Engine {
     const isOurs = inFolder?.uid === owner.uid && !isForgotten
     const text = isOurs ? (stateInFolder(folder) ?? readText(folder.stateCopy)) : undefined
     return inspectWorkspace(this.#options.objects, owner, { folder: stateSource(text), status })
+  }
+
+  async #releaseDeadLock(key: ObjectKey): Promise<void> {
+    await releaseDeadLock(this.#options.objects, key, (holder) => this.#holders.isProvenDead(key, holder))
   }
 
   async forget(owner: Owner, options: Parameters<Engine['forget']>[1]): Promise<void> {
@@ -265,7 +337,7 @@ class LocalEngine implements Engine {
     }
     const now = await this.#refresh(owner)
     // The answer may have been lost on the way: a record with our run in it was written by us.
-    if (now?.record.run?.id === record.run?.id && now?.record.run?.resumed === record.run?.resumed) return now
+    if (isSameWrite(now?.record.run, record.run)) return now
     this.#tell(owner)
     return undefined
   }
@@ -281,14 +353,16 @@ class LocalEngine implements Engine {
     const id = idOf(key)
     if (this.#queued.get(id)?.runId === run.id) return 'running'
     const who = run.runner ?? run.holder
-    const life = livenessOf(who)
+    const life = await this.#holders.of(key, who)
     if (life === 'alive' && run.runner) {
       this.#adopt(key, run, run.runner)
       return 'running'
     }
     // A manager that holds a run without a runner is about to start one, unless it is us and we are not.
     if (life === 'alive') return isOurs(who) ? 'lost' : this.#lookLater(key)
-    if (life === 'unknown') return (await this.#isBeating(key)) ? this.#lookLater(key) : 'unreachable'
+    if (life === 'waiting') return this.#lookLater(key)
+    // Nothing begins before the record names a runner, and whoever writes it later sees that we did.
+    if (life === 'unknown') return run.runner ? 'unreachable' : 'lost'
     return (await this.#takeReport(key, run)) ? 'idle' : 'lost'
   }
 
@@ -296,6 +370,7 @@ class LocalEngine implements Engine {
     this.#slots.occupy()
     this.#options.log.info('Found a run under way', { WorkspaceTemplateApply: idOf(key), run: run.id })
     this.#watcher.watchProcess({ namespace: key.namespace, name: key.name }, run.id, run.folder, runner)
+    this.#hung.expect(key, runner, timeLeftMs(run, this.#options.clock.now()))
   }
 
   #lookLater(key: ObjectKey): Activity {
@@ -322,13 +397,6 @@ class LocalEngine implements Engine {
     return (await this.#write({ ...key, uid: '', apiVersion: '', kind: '' }, seen, report.record)) !== undefined
   }
 
-  async #isBeating(key: ObjectKey): Promise<boolean> {
-    const name = leaseName(suffixOf(key))
-    const lease = await this.#options.objects.get<Lease>(LeaseKind, { namespace: key.namespace, name })
-    const renewed = Date.parse(lease?.spec?.renewTime ?? '')
-    return this.#options.clock.now() - renewed < SILENCE_MS
-  }
-
   #learn(key: ObjectKey, record: RunRecord): void {
     this.#known.set(idOf(key), record)
     this.#tell(key)
@@ -342,6 +410,19 @@ class LocalEngine implements Engine {
 function isOurs(who: ProcessIdentity): boolean {
   const me = ownIdentity()
   return who.pid === me.pid && who.start === me.start
+}
+
+/** Whether the record of a run is the one that we tried to write: the answer to a write may be lost on its way. */
+function isSameWrite(now: Run | undefined, tried: Run | undefined): boolean {
+  const isSameRunner = now?.runner?.pid === tried?.runner?.pid && now?.runner?.start === tried?.runner?.start
+  return now?.id === tried?.id && now?.resumed === tried?.resumed && isSameRunner
+}
+
+/** Of a run that began on this machine; one that was resumed began later than its record says. */
+function timeLeftMs({ startedAt, resumed, timeoutSeconds }: Run, nowMs: number): number {
+  const wholeMs = timeoutSeconds * 1000
+  const passedMs = resumed > 0 ? 0 : nowMs - Date.parse(startedAt)
+  return Math.min(wholeMs, Math.max(0, wholeMs - passedMs))
 }
 
 const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

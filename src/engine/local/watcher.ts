@@ -22,6 +22,8 @@ export interface Watcher {
   watchProcess(key: ObjectKey, runId: string, folder: string, process: ProcessIdentity): void
   isWatching(id: string): boolean
   identityOf(id: string): ProcessIdentity | undefined
+  /** The runners that have not ended yet. */
+  all(): readonly { readonly folder: string; readonly process: ProcessIdentity | undefined }[]
   stop(): void
 }
 
@@ -111,6 +113,7 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
     },
     isWatching: (id) => watched.has(id),
     identityOf: (id) => watched.get(id)?.process,
+    all: () => [...watched.values()],
     stop() {
       clearInterval(looking)
       looking = undefined

@@ -197,6 +197,9 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    // A simulated run is no process: it ends with the manager and begins again with the next one.
+    running: 0,
+    async drain() {},
     async stop() {
       for (const act of active.values()) act.stopped = true
     },
