@@ -15,6 +15,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts ./scripts
 COPY src ./src
+COPY examples ./examples
 ARG VERSION
 RUN VERSION="${VERSION:-$(node -p 'require("./package.json").version')}" node scripts/build.ts
 

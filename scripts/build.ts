@@ -1,6 +1,6 @@
 // Bundles the program into dist/program: a tiny entry that costs no more than Node itself, and what it loads on demand.
 // No downloads, no native code.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { leanBuiltins, loadBuiltinsLate } from './lean-builtins.ts'
@@ -110,6 +110,8 @@ const heavy = await build({
   entryPoints: { 'heavy-re2': 're2js', 'heavy-cel': 'src/api/engine/cel/index.ts' },
   plugins: [heavyApart],
 })
+// capt demo applies it.
+copyFileSync(join(root, 'examples', 'simulation.yaml'), join(outdir, 'simulation.yaml'))
 const builds = [entry, rest, runner, heavy].map(({ metafile }) => metafile)
 // Beside the program, not in it: which chunk stands for which module that is imported on demand.
 writeFileSync(join(root, 'dist', 'on-demand.json'), `${JSON.stringify(builds.flatMap(onDemand), null, 2)}\n`)

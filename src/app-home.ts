@@ -13,6 +13,7 @@ import {
   resourceSetController,
   resourceSetDefinitions,
 } from '#core'
+import type { DrainOptions } from '#engine'
 import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText } from '#kube'
 import { type Clock, systemClock } from '#lib'
 import {
@@ -40,6 +41,8 @@ export interface HomeOptions {
   /** The machine's, unless a test winds it by hand. */
   readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Runners end with this process: stopping waits for them. Left out, they outlive it and are found again. */
+  readonly shutdown?: DrainOptions | undefined
   /** Told of every request to the API, also by the home itself. */
   readonly onRequest?: ApiServerOptions['onRequest']
 }
@@ -90,6 +93,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       clock,
       env: { ...options.env, POD_NAMESPACE: 'default' },
       watchSecrets: true,
+      shutdown: options.shutdown,
       extra: ({ workloads, reach, log }) => {
         simulation = createSimulation({
           realms: {

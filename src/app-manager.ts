@@ -5,7 +5,7 @@ import type { Instances } from '#addons'
 import { SecretKind } from '#api'
 import { connectAws } from '#aws'
 import { clusterSecretInformer } from '#controllers'
-import type { Engine } from '#engine'
+import { type DrainOptions, type Engine, POD_VARIABLE } from '#engine'
 import {
   type AccessOptions,
   type Connection,
@@ -37,7 +37,7 @@ import { awsInstances, eitherInstances } from './app-instances.ts'
 import { measureRuns } from './app-metrics.ts'
 import { informerOf } from './app-projections.ts'
 import { reach } from './app-reach.ts'
-import { isSingleTenant, writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
+import { isSingleTenant, podOfToken, writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
 import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
 import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
 import type { Sink } from './cli/command.ts'
@@ -74,6 +74,8 @@ export interface ManagerOptions {
   readonly access?: ServerAccess
   /** In a cluster: let the runs of several namespaces share the identity and the disk of the manager. */
   readonly allowSharedRunner?: boolean
+  /** Runners end with this process, as in a pod: stopping waits for them. Left out, they outlive it. */
+  readonly shutdown?: DrainOptions | undefined
   /** A second cloud beside AWS that may have machines of a cluster. */
   readonly instances?: (objects: Objects) => Instances
 }
@@ -93,13 +95,18 @@ export interface Manager {
   readonly workloads: WorkloadDoors
   /** Pending while all is well; resolves when the signal is aborted, rejects when leadership is lost. */
   failed(signal: AbortSignal): Promise<void>
-  stop(): Promise<void>
+  /** Resolves when the API server answers again. */
+  answers(signal: AbortSignal): Promise<void>
+  /** Ends the controllers, waits for runners where they would end with this process, and closes the rest. */
+  stop(options?: { readonly leaveRunners?: boolean }): Promise<void>
 }
 
 const LEASE = 'capt-controller-manager'
 const PAGE_SIZE = 25
 /** What the turns told last is written before the lease is given back, unless the API server takes longer than this. */
 const LAST_WORDS_MS = 3_000
+/** How often an API server that is away is asked whether it is back. */
+const ANSWER_MS = 2_000
 /** For audit logs, where a runner comes under the same name. */
 const USER_AGENT = 'capt-manager'
 
@@ -121,10 +128,20 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
   const numbers = options.metrics && prometheusMetrics()
   const metrics = numbers ?? noMetrics
   const identity = `${hostname()}_${randomUUID()}`
+  if (options.access === undefined && isServiceAccountChosen(chosen)) announcePod()
   const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt', userAgent: USER_AGENT })
   const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close()]
-  const stop = async (): Promise<void> => {
-    for (const step of undo.splice(0).reverse()) await step()
+  let quiesce = async (): Promise<void> => undefined
+  let drain = async (): Promise<void> => undefined
+  let stopped: Promise<void> | undefined
+  const stop = ({ leaveRunners = false } = {}): Promise<void> => {
+    stopped ??= (async () => {
+      await quiesce()
+      // Probes are answered meanwhile: nothing is wrong with a manager that waits.
+      if (!leaveRunners) await drain()
+      for (const step of undo.splice(0).reverse()) await step()
+    })()
+    return stopped
   }
   const { promise: lost, reject: onLost } = Promise.withResolvers<never>()
   // What is still on its way ends here: a successor may begin in five seconds.
@@ -138,6 +155,8 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     // Only the applies need Terraform: a manager of the control plane alone starts without one.
     const engine = options.controllers.includes('infrastructure') ? await openEngine(objects) : undefined
     undo.push(() => engine?.stop())
+    const { shutdown } = options
+    if (engine && shutdown) drain = () => engine.drain(shutdown)
     const workloads = openWorkloads(objects, clock, (workload) => (election ? fenced(workload, election) : workload))
     void lost.catch(() => workloads.close())
     undo.push(() => workloads.close())
@@ -184,11 +203,16 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       ...(election ? { elected: election.elected } : {}),
     })
     // Work ends first, then the lease is given back.
-    undo.push(async () => {
-      await running.stop()
-      await Promise.race([events.flush(), sleep(clock, LAST_WORDS_MS)])
-      await election?.stop()
-    })
+    let ending: Promise<void> | undefined
+    quiesce = () => {
+      ending ??= (async () => {
+        await running.stop()
+        await Promise.race([events.flush(), sleep(clock, LAST_WORDS_MS)])
+        await election?.stop()
+      })()
+      return ending
+    }
+    undo.push(quiesce)
     if (engine) undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
     if (options.controllers.includes('infrastructure')) measureRuns(connection.informers, metrics, clock)
     const synced = running.synced()
@@ -217,6 +241,16 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       engine,
       workloads,
       failed: (signal) => Promise.race([lost, aborted(signal)]),
+      async answers(signal) {
+        await quiesce()
+        const client = createClient(access, { clock, userAgent: USER_AGENT })
+        try {
+          while (!signal.aborted && !(await client.raw('/version').then(isFine, () => false)))
+            await Promise.race([sleep(clock, ANSWER_MS), aborted(signal)])
+        } finally {
+          await client.close()
+        }
+      },
       stop,
     }
 
@@ -267,6 +301,14 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     await stop()
     throw error
   }
+}
+
+const isFine = ({ status }: { readonly status: number }): boolean => status === 200
+
+/** Runs in a pod name it, so that its end proves theirs; only where the API server is the one of the pod's cluster. */
+function announcePod(): void {
+  const pod = podOfToken()
+  if (pod) process.env[POD_VARIABLE] ??= JSON.stringify(pod)
 }
 
 function leaseName(groups: readonly ControllerGroup[]): string {

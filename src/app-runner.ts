@@ -1,6 +1,7 @@
-// The kubeconfig by which runners reach the API server that the manager works for.
-import { mkdirSync, writeFileSync } from 'node:fs'
+// The kubeconfig by which runners reach the API server that the manager works for, and the pod that both run in.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { PodIdentity } from '#engine'
 import type { ServerAccess } from '#kube'
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -45,4 +46,18 @@ export function isSingleTenant(options: {
   const { isInPod, engineName, namespace, allowSharedRunner = false } = options
   if (engineName === undefined || engineName === 'simulated') return false
   return isInPod && namespace === undefined && !allowSharedRunner
+}
+
+/** The token that Kubernetes mounts into a pod names that pod. Undefined outside of one, and for tokens without a claim. */
+export function podOfToken(file = `${SERVICE_ACCOUNT}/token`): PodIdentity | undefined {
+  try {
+    const claims = JSON.parse(Buffer.from(readFileSync(file, 'utf8').split('.')[1]!, 'base64url').toString()) as {
+      readonly 'kubernetes.io'?: { readonly namespace?: string; readonly pod?: { name?: string; uid?: string } }
+    }
+    const { namespace, pod } = claims['kubernetes.io'] ?? {}
+    if (!namespace || !pod?.name || !pod.uid) return undefined
+    return { namespace, name: pod.name, uid: pod.uid }
+  } catch {
+    return undefined
+  }
 }

@@ -4,9 +4,12 @@ import type { Io, Sink } from './cli/command.ts'
 
 export function processIo(connect: Io['connect']): Io {
   const stop = new AbortController()
+  const urgent = new AbortController()
+  let isUrgentAwaited = false
   const onSignal = (signal: NodeJS.Signals) => {
-    if (stop.signal.aborted) process.exit(signal === 'SIGINT' ? 130 : 143)
-    stop.abort(signal)
+    if (!stop.signal.aborted) return stop.abort(signal)
+    if (isUrgentAwaited && !urgent.signal.aborted) return urgent.abort(signal)
+    process.exit(signal === 'SIGINT' ? 130 : 143)
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
@@ -20,6 +23,10 @@ export function processIo(connect: Io['connect']): Io {
     cwd: process.cwd(),
     clock: foregroundClock,
     signal: stop.signal,
+    get urgent() {
+      isUrgentAwaited = true
+      return urgent.signal
+    },
     get colour() {
       return process.env['NO_COLOR'] === undefined && process.stdout.isTTY === true
     },

@@ -28,6 +28,8 @@ export interface Io {
   readonly clock: Clock
   /** Aborted by Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal
+  /** Aborted by the second of these signals. A command that does not read it ends at once then. */
+  readonly urgent?: AbortSignal
   /** Colour and in-place progress are allowed. */
   readonly colour: boolean
   connect(values: {

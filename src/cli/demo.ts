@@ -1,5 +1,5 @@
 // The whole story on this machine: an embedded home in a temporary folder, a real Terraform run, a simulated cloud.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,16 @@ import { type Command, ENGINE_OPTION, EXIT, type Io } from './command.ts'
 import { readClusterObjects } from './describe.ts'
 import { renderOptions } from './output.ts'
 
-const EXAMPLE = fileURLToPath(new URL('../../examples/simulation.yaml', import.meta.url))
+/** Beside the built program, or in the examples of a checkout. */
+const EXAMPLE = [
+  new URL('./simulation.yaml', import.meta.url),
+  new URL('../../examples/simulation.yaml', import.meta.url),
+]
+  .map((url) => fileURLToPath(url))
+  .reduce((beside, inCheckout) => (existsSync(beside) ? beside : inCheckout))
+
+/** Terraform of a simulated cloud stops within seconds when it is asked to. */
+const STOP_MS = 5_000
 
 export const command: Command = {
   name: 'demo',
@@ -40,6 +49,8 @@ export const command: Command = {
       logLevel: 'info',
       logTo: fileSink(log),
       env: io.env,
+      // Nothing of a demo is worth keeping: its runs end with it.
+      shutdown: { askAfterMs: 0, killAfterMs: STOP_MS },
     }).catch((error: unknown) => {
       rmSync(folder, { recursive: true, force: true })
       throw error

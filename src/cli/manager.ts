@@ -1,9 +1,10 @@
 // The controllers alone, against a management cluster.
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { CaptError } from '#lib'
-import { CONTROLLER_GROUPS, type ControllerGroup, startManager } from '../app.ts'
-import { type Command, ENGINE_OPTION, EXIT, type Option } from './command.ts'
+import { CaptError, isCaptError, messageOf, sleep } from '#lib'
+import { CONTROLLER_GROUPS, type ControllerGroup, type Manager, startManager } from '../app.ts'
+import { type Command, ENGINE_OPTION, EXIT, type Io, type Option } from './command.ts'
+import { shutdownOf, superviseFirstProcess } from './first-process.ts'
 import { CONFIG_OPTION, readSettings } from './settings.ts'
 import { addressOf } from './up.ts'
 
@@ -53,6 +54,12 @@ const options = {
     type: 'boolean',
     about: "In a cluster: run Terraform for several namespaces, which then share the manager's identity and disk.",
   },
+  'shutdown-grace': {
+    type: 'string',
+    value: 'DURATION',
+    about:
+      'How long Terraform runs may go on after SIGTERM before they are asked to stop and save; 150s in a pod. Elsewhere runs outlive the manager unless this is given.',
+  },
   'log-level': { type: 'string', value: 'LEVEL', about: 'debug, info, warn or error; info otherwise.' },
   ...CONFIG_OPTION,
 } as const satisfies Record<string, Option>
@@ -79,34 +86,74 @@ export const command: Command = {
       const value = text(name)
       return value === undefined ? undefined : resolve(io.cwd, value)
     }
-    const manager = await startManager({
-      kubeconfig: path('kubeconfig'),
-      context: text('context'),
-      namespace: text('namespace'),
-      watchFilter: text('watch-filter'),
-      watchSecrets: settings['watch-secrets'] === true,
-      allowSharedRunner: settings['allow-shared-runner'] === true,
-      controllers: groupsOf(settings['enable-controller']),
-      leaderElection:
-        settings['leader-elect'] === true
-          ? (text('leader-elect-namespace') ?? io.env['POD_NAMESPACE'] ?? 'capt-system')
-          : undefined,
-      health: address('health-probe-bind-address', '127.0.0.1:8081'),
-      metrics: address('metrics-bind-address', undefined),
-      workDir: path('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
-      engine: text('engine'),
-      concurrentRuns: countOf(text('concurrent-runs')),
-      logLevel: text('log-level') ?? 'info',
-      logTo: io.stderr,
-      env: io.env,
-    })
-    try {
-      await manager.failed(io.signal)
-      return EXIT.fine
-    } finally {
-      await manager.stop()
+    superviseFirstProcess(io)
+    const shutdown = shutdownOf(text('shutdown-grace'), io)
+    const start = () =>
+      startManager({
+        kubeconfig: path('kubeconfig'),
+        context: text('context'),
+        namespace: text('namespace'),
+        watchFilter: text('watch-filter'),
+        watchSecrets: settings['watch-secrets'] === true,
+        allowSharedRunner: settings['allow-shared-runner'] === true,
+        controllers: groupsOf(settings['enable-controller']),
+        leaderElection:
+          settings['leader-elect'] === true
+            ? (text('leader-elect-namespace') ?? io.env['POD_NAMESPACE'] ?? 'capt-system')
+            : undefined,
+        health: address('health-probe-bind-address', '127.0.0.1:8081'),
+        metrics: address('metrics-bind-address', undefined),
+        workDir: path('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
+        engine: text('engine'),
+        concurrentRuns: countOf(text('concurrent-runs')),
+        logLevel: text('log-level') ?? 'info',
+        logTo: io.stderr,
+        env: io.env,
+        shutdown,
+      })
+    for (let isFirst = true; ; isFirst = false) {
+      const manager = isFirst ? await start() : await insist(start, io)
+      try {
+        await manager.failed(io.signal)
+        return EXIT.fine
+      } catch (error) {
+        // Runners would end with this process: it stays, and leads again as soon as the API server answers.
+        if (!shutdown || !isCaptError(error, 'CAPT_LEADERSHIP_LOST') || !manager.engine?.running) throw error
+        io.stderr.write(`${error.message}; ${manager.engine.running} Terraform runs go on\n`)
+        await untilWorkable(manager, io)
+        if (io.signal.aborted || !manager.engine.running) throw error
+        await manager.stop({ leaveRunners: true })
+      } finally {
+        await manager.stop()
+      }
     }
   },
+}
+
+const LOOK_MS = 500
+const START_AGAIN_MS = 2_000
+
+/** What could start before can start again; an API server that comes back may go away once more. */
+async function insist(start: () => Promise<Manager>, { signal, clock, stderr }: Io): Promise<Manager> {
+  for (;;) {
+    try {
+      return await start()
+    } catch (error) {
+      if (signal.aborted) throw error
+      stderr.write(`Starting again failed: ${messageOf(error)}\n`)
+      await sleep(clock, START_AGAIN_MS, signal)
+    }
+  }
+}
+
+/** Waits until the API server answers, the runs have ended, or the process is to end. */
+async function untilWorkable(manager: Manager, { signal, clock }: Io): Promise<void> {
+  const over = new AbortController()
+  const isOver = () => signal.aborted || !manager.engine?.running || over.signal.aborted
+  const answers = manager.answers(over.signal).then(() => over.abort())
+  while (!isOver()) await sleep(clock, LOOK_MS)
+  over.abort()
+  await answers
 }
 
 function groupsOf(value: unknown): readonly ControllerGroup[] {

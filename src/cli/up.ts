@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { CaptError } from '#lib'
 import { startHome } from '../app.ts'
 import { type Command, ENGINE_OPTION, EXIT } from './command.ts'
+import { shutdownOf, superviseFirstProcess } from './first-process.ts'
 
 export const command: Command = {
   name: 'up',
@@ -48,6 +49,7 @@ export const command: Command = {
     const files = (args.values['filename'] as readonly string[] | undefined) ?? []
     const manifests = files.length === 0 ? [] : await (await import('./sources.ts')).loadManifests(files, io)
     const dataDir = resolve(io.cwd, data)
+    superviseFirstProcess(io)
     const home = await startHome({
       dataDir,
       host,
@@ -57,6 +59,7 @@ export const command: Command = {
       logLevel: String(args.values['log-level'] ?? (io.stderr.isTerminal ? 'warn' : 'info')),
       logTo: io.stderr,
       env: io.env,
+      shutdown: shutdownOf(undefined, io),
     })
     try {
       const file = resolve(io.cwd, typeof kubeconfig === 'string' ? kubeconfig : `${dataDir}/kubeconfig`)

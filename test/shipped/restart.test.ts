@@ -4,7 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { kubectlPath, type Shipped, shippedProgram } from './support.ts'
+import { freePort, kubectlPath, type Shipped, shippedProgram } from './support.ts'
 
 describe('the port of an embedded home', () => {
   let shipped: Shipped
@@ -82,12 +82,3 @@ describe('the port of an embedded home', () => {
     await home.stop()
   })
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}

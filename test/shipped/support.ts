@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { findTool, type Ran, type RunOptions, run } from '../tools.ts'
@@ -45,6 +46,8 @@ export interface Shipped {
   kubectl(kubeconfig: string, args: readonly string[], options?: RunOptions): Promise<Ran>
   /** Ids of the processes that work below the folder or were started from it, this test excluded. */
   processes(): readonly number[]
+  /** Those of them that are runners: one for each Terraform run under way. */
+  runners(): readonly number[]
   /** Ends what is left of the started processes and of what they started, and removes the folder. */
   end(): Promise<void>
 }
@@ -101,6 +104,7 @@ export function shippedProgram(): Shipped {
     kubectl: (kubeconfig, args, options) =>
       run(kubectlPath ?? 'kubectl', ['--kubeconfig', kubeconfig, ...args], { cwd: folder, ...options }),
     processes,
+    runners: () => processesBelow(folder, /\0runner\0--folder\0/),
     async end() {
       for (const running of all) await running.stop('SIGKILL')
       // A runner is a process group of its own and outlives the manager that started it.
@@ -123,6 +127,16 @@ export async function waitUntil(
     if (Date.now() > deadline) assert.fail(`${what} did not happen within ${timeoutMs} ms. ${why()}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
+}
+
+/** A port that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
 }
 
 /** Only what a login shell would have: no npm folders, no settings of this checkout, no credentials of the machine. */
@@ -191,14 +205,14 @@ function follow(child: ChildProcess, args: readonly string[]): Running {
   }
 }
 
-function processesBelow(folder: string): readonly number[] {
+function processesBelow(folder: string, commandLine = /^/): readonly number[] {
   if (process.platform !== 'linux') return []
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return []
     try {
       if (/^\S+ \(.*\) Z/s.test(readFileSync(`/proc/${name}/stat`, 'latin1'))) return []
       const told = ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${name}/${file}`, 'latin1'))
-      return told.some((text) => text.includes(folder)) ? [Number(name)] : []
+      return told.some((text) => text.includes(folder)) && commandLine.test(told[0]!) ? [Number(name)] : []
     } catch {
       return []
     }
