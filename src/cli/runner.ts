@@ -1,7 +1,8 @@
 // One Terraform run, started by a manager in a process of its own. Everything it needs is in the folder and on the API
 // server; nothing secret is in its arguments. It connects by itself: a runner starts often, so it loads no more than that.
-import { readHandover, runOnce } from '#engine'
-import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
+import { statSync, writeSync } from 'node:fs'
+import { onWriteError, readHandover, runOnce } from '#engine'
+import { type Connection, connect, isKubeError, loadKubeconfig, type Objects } from '#kube'
 import { CaptError, type Log, type LogKeys, redact } from '#lib'
 import { type Command, EXIT, type Io } from './command.ts'
 
@@ -26,10 +27,12 @@ export const command: Command = {
     const { clock, signal: stop } = io
     // Terraform inherits ours as it is.
     const env = { ...io.env }
+    const file = typeof kubeconfig === 'string' ? kubeconfig : undefined
     let opened: Promise<Connection> | undefined
+    let readAt = 0
     const open = async () => {
-      const path = typeof kubeconfig === 'string' ? { path: kubeconfig } : {}
-      const access = await loadKubeconfig({ ...path, env, clock })
+      readAt = changedAt(file)
+      const access = await loadKubeconfig({ ...(file === undefined ? {} : { path: file }), env, clock })
       // One authority is trusted, so the store of all others need not be read: that takes longer than the handshake.
       if (access.ca !== undefined) process.env['SSL_CERT_FILE'] = '/dev/null'
       return connect(access, { clock, fieldManager: 'capt', userAgent: 'capt-runner' })
@@ -38,16 +41,24 @@ export const command: Command = {
       opened ??= open()
       return opened
     }
+    // A home that was started again may have another port or token: its kubeconfig says so.
+    const onFailure = (error: unknown) => {
+      if (!isKubeError(error, 'Unreachable', 'Unauthorized') || changedAt(file) === readAt) return
+      const before = opened
+      opened = undefined
+      void before?.then((connected) => connected.close(), ignore)
+    }
     const handover = args.values['settled'] === true ? await readHandover() : undefined
     // When this turn is over Terraform is at work, and behind it a connection costs nothing.
     if (handover?.isLocked) setImmediate(() => void connection().then(({ client }) => client.raw('/version'), ignore))
     try {
       const end = await runOnce(folder, {
-        objects: lateObjects(connection),
+        objects: lateObjects(connection, onFailure),
         clock,
         log: logTo(io),
         env,
         stop,
+        canReturn: () => file === undefined || changedAt(file) > 0,
         handover,
       })
       return end === 'unsaved' ? EXIT.failed : EXIT.fine
@@ -60,26 +71,44 @@ export const command: Command = {
 /** Whoever needs the connection next hears of it. */
 const ignore = () => undefined
 
-/** Objects of a connection that is made when it is first needed. */
-function lateObjects(connection: () => Promise<Connection>): Objects {
-  const to = async () => (await connection()).objects
+/** When the file was last written; 0 when it is not there. */
+function changedAt(file: string | undefined): number {
+  return file === undefined ? 1 : (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+}
+
+/** Objects of a connection that is made when it is first needed, and made anew when its address has changed. */
+function lateObjects(connection: () => Promise<Connection>, onFailure: (error: unknown) => void): Objects {
+  async function ask<T>(work: (objects: Objects) => Promise<T>): Promise<T> {
+    try {
+      return await work((await connection()).objects)
+    } catch (error) {
+      onFailure(error)
+      throw error
+    }
+  }
   return {
-    get: async (...args) => (await to()).get(...args),
+    get: (...args) => ask((objects) => objects.get(...args)),
     async *list(kind, options) {
-      yield* (await to()).list(kind, options)
+      yield* (await connection()).objects.list(kind, options)
     },
-    create: async (...args) => (await to()).create(...args),
-    replace: async (...args) => (await to()).replace(...args),
-    patch: async (...args) => (await to()).patch(...args),
-    apply: async (...args) => (await to()).apply(...args),
-    delete: async (...args) => (await to()).delete(...args),
+    create: (...args) => ask((objects) => objects.create(...args)),
+    replace: (...args) => ask((objects) => objects.replace(...args)),
+    patch: (...args) => ask((objects) => objects.patch(...args)),
+    apply: (...args) => ask((objects) => objects.apply(...args)),
+    delete: (...args) => ask((objects) => objects.delete(...args)),
   }
 }
 
 function logTo(io: Io, bound: LogKeys = {}): Log {
   const write = (level: string) => (message: string, keys?: LogKeys) => {
     const time = new Date(io.clock.now()).toISOString()
-    io.stderr.write(`${redact(JSON.stringify({ level, time, ...bound, ...keys, message }))}\n`)
+    const line = `${redact(JSON.stringify({ level, time, ...bound, ...keys, message }))}\n`
+    try {
+      // Past the stream, which would end the process when the disk of its file is full.
+      writeSync(2, line)
+    } catch (error) {
+      onWriteError(error)
+    }
   }
   return {
     debug: () => undefined,

@@ -27,6 +27,7 @@ export type {
 export { isOpen } from './record/record.ts'
 export { readLog, readRecord } from './record/record-store.ts'
 export { clearSuspects, declareGone, discardCopy, findOwner, restoreState } from './rescue.ts'
+export { onWriteError } from './runner/disk.ts'
 export { folderOf } from './runner/folder.ts'
 export { readHandover } from './runner/handover.ts'
 export { type RunEnd, type RunnerWorld, runOnce } from './runner/run.ts'

@@ -10,6 +10,8 @@ export interface Patience {
   readonly log: Log
   /** Monotonic milliseconds until which a call that fails now is repeated. */
   until(): number
+  /** True when no answer can come any more. */
+  isHopeless?(): boolean
 }
 
 export function patientObjects(objects: Objects, patience: Patience): Objects {
@@ -21,7 +23,7 @@ export function patientObjects(objects: Objects, patience: Patience): Objects {
         return await work()
       } catch (error) {
         until ??= patience.until()
-        if (!isPassing(error) || clock.monotonic() + wait > until) throw error
+        if (!isPassing(error) || clock.monotonic() + wait > until || patience.isHopeless?.()) throw error
         log.warn('API server does not answer, trying again', { what, error: messageOf(error) })
         await pause(clock, wait)
       }

@@ -71,6 +71,8 @@ export function scriptedEngine(
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    running: 0,
+    async drain() {},
     async stop() {},
   }
 }

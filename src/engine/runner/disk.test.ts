@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { guardDisk, hasRoom } from './disk.ts'
+import { guardDisk, hasRoom, onWriteError } from './disk.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capt-disk-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -36,5 +36,26 @@ describe('the reserve on the disk', () => {
       clearInterval(hold)
       for (const { stop } of alarms) stop()
     }
+  })
+
+  it('is given up by the first write that finds the disk full, before anybody is called back', () => {
+    const shared = mkdtempSync(join(root, 'write-'))
+    const hasReserve = () => statSync(join(shared, 'reserve'), { throwIfNoEntry: false }) !== undefined
+    const calls: boolean[] = []
+    const stop = guardDisk(shared, () => calls.push(hasReserve()))
+    onWriteError(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
+    assert.deepEqual([hasReserve(), calls], [true, []])
+    for (let i = 0; i < 2; i++) onWriteError(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+    assert.deepEqual([hasReserve(), calls], [false, [false]])
+    stop()
+  })
+
+  it('is not missed with the whole folder: that is another alarm', async () => {
+    const shared = mkdtempSync(join(root, 'removed-'))
+    const stop = guardDisk(shared, () => undefined)
+    rmSync(shared, { recursive: true })
+    // Longer than it takes to look once: an error there would end the process.
+    await new Promise((resolve) => setTimeout(resolve, 700))
+    stop()
   })
 })

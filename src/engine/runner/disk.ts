@@ -25,18 +25,45 @@ export function hasRoom(shared: string): boolean {
   return freeBytes(shared) + (hasReserve(shared) ? RESERVE_BYTES : 0) >= NEEDED_BYTES
 }
 
+/** Gives up the reserve for the run of this process. */
+const guards = new Set<() => void>()
+
+/** For every write that may fail without harm, such as that of a log: a full disk is noticed by the first of them. */
+export function onWriteError(error: unknown): void {
+  const { code } = (error ?? {}) as NodeJS.ErrnoException
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return
+  for (const giveUp of guards) giveUp()
+}
+
 /** Calls back once when the disk has become full; returns how to stop watching. The reserve stays for the next run. */
 export function guardDisk(shared: string, onFull: () => void): () => void {
   // Written once, not for every run: eight MiB of zeros take longer than the rest of a start.
   if (!hasReserve(shared)) writeWhole(reserveOf(shared), Buffer.alloc(RESERVE_BYTES))
-  const looking = setInterval(() => {
-    // A reserve that is gone was given up by another run a moment ago: what it freed is for both.
-    if (freeBytes(shared) > LOW_BYTES && hasReserve(shared)) return
+  const stop = () => {
+    clearInterval(looking)
+    guards.delete(giveUp)
+  }
+  const giveUp = () => {
     stop()
+    // Room first: whoever is called back writes.
     rmSync(reserveOf(shared), { force: true })
     onFull()
+  }
+  const looking = setInterval(() => {
+    // A reserve that is gone was given up by another run a moment ago: what it freed is for both.
+    if (!isLow(shared) && hasReserve(shared)) return
+    giveUp()
   }, LOOK_MS)
   looking.unref()
-  const stop = () => clearInterval(looking)
+  guards.add(giveUp)
   return stop
+}
+
+/** A folder that is gone is not full; its run notices that by itself. */
+function isLow(shared: string): boolean {
+  try {
+    return freeBytes(shared) <= LOW_BYTES
+  } catch {
+    return false
+  }
 }

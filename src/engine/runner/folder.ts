@@ -125,14 +125,21 @@ export function pruneLogs(folder: Folder, history: readonly { readonly id: strin
 /** All or nothing: the name never points to a half-written file. */
 export function writeWhole(path: string, text: string | Buffer): void {
   const draft = `${path}.${process.pid}.draft`
+  const write = () => writeFileSync(draft, text, { mode: 0o600 })
   try {
-    writeFileSync(draft, text, { mode: 0o600 })
+    try {
+      write()
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      write()
+    }
+    renameSync(draft, path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeFileSync(draft, text, { mode: 0o600 })
+    // On a full disk half a draft is room that others need.
+    rmSync(draft, { force: true })
+    throw error
   }
-  renameSync(draft, path)
 }
 
 export function readText(path: string): string | undefined {

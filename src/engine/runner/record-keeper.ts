@@ -1,9 +1,11 @@
 // The runner's hand on the run record: claims it, changes it, and tells the manager on the same machine by a file.
+import { existsSync } from 'node:fs'
 import type { Objects } from '#kube'
 import { CaptError } from '#lib'
 import { livenessOf, type ProcessIdentity } from '../processes.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
 import { type RecordChange, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
+import { onWriteError } from './disk.ts'
 import { type Folder, type RunRequest, writeFact } from './folder.ts'
 
 const REPORT_MS = 250
@@ -85,10 +87,13 @@ export class RecordKeeper {
   }
 
   report(record: RunRecord, saved: boolean): void {
+    // A folder that was removed is not made again for a report.
+    if (!existsSync(this.#folder.path)) return
     try {
       writeFact(this.#folder, 'report', { record, saved })
-    } catch {
-      // A full disk: the record itself tells, a little later.
+    } catch (error) {
+      // The record itself tells, a little later.
+      onWriteError(error)
     }
   }
 }

@@ -1,9 +1,11 @@
 // What people read about a run: one line per fact, redacted before it touches the disk, and bounded whatever a module
 // prints: the beginning is kept as it comes, of the rest the end. What is said in one breath is written at once.
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '#lib'
 import type { Redactor } from '../secrets.ts'
+import { onWriteError } from './disk.ts'
+import { readText } from './folder.ts'
 
 const MAX_HEAD = 1024 * 1024
 const MAX_TAIL = 256 * 1024
@@ -22,8 +24,7 @@ export class RunLog {
     this.#path = path
     this.#clock = clock
     this.#redact = redact
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    appendFileSync(path, '', { mode: 0o600 })
+    this.#append('')
   }
 
   add(text: string): void {
@@ -52,10 +53,16 @@ export class RunLog {
     const text = this.#unwritten
     this.#unwritten = ''
     if (text === '') return
+    this.#append(text)
+  }
+
+  /** A full disk must not end the run; the lines are lost, the state is not. */
+  #append(text: string): void {
     try {
-      appendFileSync(this.#path, text)
-    } catch {
-      // A full disk must not end the run; the lines are lost, the state is not.
+      if (text === '') mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+      appendFileSync(this.#path, text, { mode: 0o600 })
+    } catch (error) {
+      onWriteError(error)
     }
   }
 
@@ -66,6 +73,6 @@ export class RunLog {
     this.#write()
     this.#tail = []
     this.#tailBytes = 0
-    return readFileSync(this.#path, 'utf8')
+    return readText(this.#path) ?? ''
   }
 }

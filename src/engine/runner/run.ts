@@ -22,7 +22,7 @@ import { WorkspaceState } from './workspace-state.ts'
 
 export type { RunnerWorld } from './session.ts'
 
-/** After Terraform has ended, this long is waited for an API server that is away. */
+/** Beyond the deadline and the grace period, this long is waited for an API server that is away; then the runner ends. */
 const SAVE_PATIENCE_MS = 10 * 60_000
 const LOCK_PATIENCE_MS = 60_000
 const LOCK_LOOK_MS = 200
@@ -40,8 +40,9 @@ export async function runOnce(path: string, world: RunnerWorld): Promise<RunEnd>
   }
   const { clock, log } = world
   const deadline = clock.monotonic() + request.timeoutSeconds * 1000
-  const until = () => Math.max(deadline, clock.monotonic()) + SAVE_PATIENCE_MS
-  const objects = patientObjects(world.objects, { clock, log, until })
+  const lastMs = deadline + request.graceSeconds * 1000 + SAVE_PATIENCE_MS
+  const isHopeless = () => world.canReturn?.() === false
+  const objects = patientObjects(world.objects, { clock, log, until: () => lastMs, isHopeless })
   const handover = world.handover && isFor(world.handover, request.runId) ? world.handover : undefined
   const known = handover ? { ...request, seen: handover.seen } : request
   const keeper = await RecordKeeper.claim(objects, known, folder, handover?.seen.record.run?.runner ?? ownIdentity())
@@ -178,7 +179,7 @@ class Runner {
   }
 
   async #close(failure: unknown): Promise<RunEnd> {
-    const { trace, request, keeper, world } = this.#session
+    const { trace, request, keeper, stopping, world } = this.#session
     keeper.progress((record) => ({ ...record, run: { ...record.run!, phase: 'Save' } }))
     let fault = failure === undefined ? undefined : toRunFault(failure)
     try {
@@ -194,7 +195,7 @@ class Runner {
       fault ??= toRunFault(error)
     }
     if (fault) this.#session.say(`Failed: ${fault.message}`)
-    if (trace.terraform?.wasKilled) {
+    if (trace.terraform && (trace.terraform.wasKilled || stopping.reason === 'folder')) {
       const known = new Set(this.#state?.info?.addresses)
       this.#suspects = [...this.#suspects, ...suspectsOf(trace.terraform.progress, known, request.runId)]
     }

@@ -1,4 +1,5 @@
 // What the parts of one run share: where it is, what was asked, who to tell, and when to stop.
+import { statSync } from 'node:fs'
 import type { Objects } from '#kube'
 import type { Clock, Log } from '#lib'
 import { createRedactor, type Redactor } from '../secrets.ts'
@@ -14,6 +15,10 @@ import { RunLog } from './run-log.ts'
 import { Stopping } from './stopping.ts'
 import type { TerraformRun } from './terraform-run.ts'
 
+const FOLDER_LOOK_MS = 1000
+/** A folder that was removed and made again is another one: Terraform is still in the first. */
+const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
 export interface RunnerWorld {
   readonly objects: Objects
   readonly clock: Clock
@@ -21,6 +26,8 @@ export interface RunnerWorld {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted by SIGTERM: Terraform is asked to stop and given its time. */
   readonly stop: AbortSignal
+  /** False when an API server that does not answer cannot come back: what names its address is gone. */
+  readonly canReturn?: () => boolean
   /** What the manager has settled by then. */
   readonly handover?: Handover | undefined
 }
@@ -75,14 +82,20 @@ export class Session {
     this.#redact = createRedactor(this.#secrets)
   }
 
-  /** Stops the run on SIGTERM and at its deadline; returns how to stop watching. */
+  /** Stops the run on SIGTERM, at its deadline and when its folder is removed; returns how to stop watching. */
   watchTime(): () => void {
     const { clock, stop } = this.world
     const onStop = () => this.stopping.request(this.#cancelReason())
     if (stop.aborted) onStop()
     stop.addEventListener('abort', onStop, { once: true })
     const timeout = clock.after(this.request.timeoutSeconds * 1000, () => this.stopping.request('deadline'))
+    const inode = inodeOf(this.folder.path)
+    const looking = setInterval(() => {
+      if (inodeOf(this.folder.path) !== inode) this.stopping.request('folder')
+    }, FOLDER_LOOK_MS)
+    looking.unref()
     return () => {
+      clearInterval(looking)
       stop.removeEventListener('abort', onStop)
       timeout.cancel()
     }

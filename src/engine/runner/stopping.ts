@@ -3,7 +3,7 @@ import type { RunFault } from '../faults.ts'
 import { diskFull } from './failure.ts'
 import type { CancelReason } from './folder.ts'
 
-export type StopReason = CancelReason | 'disk' | 'fenced'
+export type StopReason = CancelReason | 'disk' | 'fenced' | 'folder'
 
 export class Stopping {
   readonly #abort = new AbortController()
@@ -12,6 +12,10 @@ export class Stopping {
 
   constructor(onStop: (reason: StopReason) => void) {
     this.#onStop = onStop
+  }
+
+  get reason(): StopReason | undefined {
+    return this.#reason
   }
 
   get signal(): AbortSignal {
@@ -42,6 +46,13 @@ export class Stopping {
           code: 'CAPT_STATE_FENCED',
           message: 'the lock was lost: another run works on this state by now',
           hint: 'what this run made is in a copy beside the state; capt state list shows it',
+        }
+      case 'folder':
+        return {
+          kind: 'lost',
+          code: 'CAPT_WORK_FOLDER_GONE',
+          message: 'the work folder was removed during the run',
+          hint: 'the next attempt goes on from the saved state; look at status.suspects',
         }
       case 'cancelled':
         return {

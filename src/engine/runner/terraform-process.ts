@@ -5,7 +5,8 @@ import { closeSync, existsSync, openSync } from 'node:fs'
 import type { Clock } from '#lib'
 import { pause } from '../patient.ts'
 import { findLeaders, identityOf, isGroupAlive, livenessOf, signal } from '../processes.ts'
-import { type Folder, readFact, removeFact, writeFact } from './folder.ts'
+import { onWriteError } from './disk.ts'
+import { type Folder, readFact, removeFact, type TerraformProcess, writeFact } from './folder.ts'
 import { Tail } from './tail.ts'
 
 const LOOK_MS = 100
@@ -61,7 +62,7 @@ export async function runStep(folder: Folder, step: Step, options: StepOptions):
     child.once('exit', (code, name) => resolve({ code, signal: name }))
   })
   const who = child.pid === undefined ? undefined : identityOf(child.pid)
-  if (who) writeFact(folder, 'process', { process: who, step: step.name })
+  if (who) noteProcess(folder, { process: who, step: step.name })
 
   const look = (end = false) => {
     messages.read(onLine, end)
@@ -78,6 +79,15 @@ export async function runStep(folder: Folder, step: Step, options: StepOptions):
     stop.removeEventListener('abort', onStop)
     look(true)
     removeFact(folder, 'process')
+  }
+}
+
+/** Terraform is at work by now: a note that cannot be written must not end its runner. Its environment marks it too. */
+function noteProcess(folder: Folder, process: TerraformProcess): void {
+  try {
+    writeFact(folder, 'process', process)
+  } catch (error) {
+    onWriteError(error)
   }
 }
 
