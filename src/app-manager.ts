@@ -5,7 +5,7 @@ import type { Instances } from '#addons'
 import { SecretKind } from '#api'
 import { connectAws } from '#aws'
 import { clusterSecretInformer } from '#controllers'
-import { type DrainOptions, type Engine, POD_VARIABLE } from '#engine'
+import { announcePod, type DrainOptions, type Engine } from '#engine'
 import {
   type AccessOptions,
   type Connection,
@@ -128,7 +128,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
   const numbers = options.metrics && prometheusMetrics()
   const metrics = numbers ?? noMetrics
   const identity = `${hostname()}_${randomUUID()}`
-  if (options.access === undefined && isServiceAccountChosen(chosen)) announcePod()
+  // Runs in a pod name it, so that its end proves theirs; only where the API server is the one of the pod's cluster.
+  const pod = options.access === undefined && isServiceAccountChosen(chosen) ? podOfToken() : undefined
+  if (pod) announcePod(pod)
   const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt', userAgent: USER_AGENT })
   const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close()]
   let quiesce = async (): Promise<void> => undefined
@@ -304,12 +306,6 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
 }
 
 const isFine = ({ status }: { readonly status: number }): boolean => status === 200
-
-/** Runs in a pod name it, so that its end proves theirs; only where the API server is the one of the pod's cluster. */
-function announcePod(): void {
-  const pod = podOfToken()
-  if (pod) process.env[POD_VARIABLE] ??= JSON.stringify(pod)
-}
 
 function leaseName(groups: readonly ControllerGroup[]): string {
   return groups.length === CONTROLLER_GROUPS.length ? LEASE : `${LEASE}-${[...groups].sort().join('-')}`

@@ -6,7 +6,6 @@ import { parseDuration } from '#lib'
 import type { Io } from './command.ts'
 
 const SHELL = '/bin/sh'
-const SUPERVISED = 'CAPT_SUPERVISED'
 const CONTAINER_GRACE_MS = 150_000
 /** `wait` returns early when a signal was forwarded; the program has ended when it cannot be signalled any more. */
 const SCRIPT = `
@@ -22,12 +21,12 @@ done
 
 /** Whether every process of this container ends with us. */
 function isContainerProcess({ env }: Pick<Io, 'env'>): boolean {
-  return process.pid === 1 || env[SUPERVISED] !== undefined || env['KUBERNETES_SERVICE_HOST'] !== undefined
+  return process.pid === 1 || env['CAPT_SUPERVISED'] !== undefined || env['KUBERNETES_SERVICE_HOST'] !== undefined
 }
 
 /** Does not return where a shell takes the place of this process and starts the program again. */
 export function superviseFirstProcess({ env }: Pick<Io, 'env'>): void {
-  if (process.pid !== 1 || env[SUPERVISED] !== undefined || process.execve === undefined) return
+  if (process.pid !== 1 || env['CAPT_SUPERVISED'] !== undefined || process.execve === undefined) return
   try {
     accessSync(SHELL, constants.X_OK)
   } catch {
@@ -35,7 +34,7 @@ export function superviseFirstProcess({ env }: Pick<Io, 'env'>): void {
     return
   }
   const program = [process.execPath, ...process.execArgv, ...process.argv.slice(1)]
-  process.execve(SHELL, ['sh', '-c', SCRIPT, 'capt', ...program], { ...process.env, [SUPERVISED]: '1' })
+  process.execve(SHELL, ['sh', '-c', SCRIPT, 'capt', ...program], { ...process.env, CAPT_SUPERVISED: '1' })
 }
 
 /**

@@ -11,7 +11,7 @@ export type { PlanCounts } from './messages.ts'
 export * from './names.ts'
 export type { Owner } from './owner.ts'
 export * from './port.ts'
-export { POD_VARIABLE, type PodIdentity } from './processes.ts'
+export { announcePod, type PodIdentity } from './processes.ts'
 export type {
   Applied,
   BundleRef,

@@ -26,8 +26,10 @@ export interface PodIdentity {
   readonly uid: string
 }
 
-/** Set by the manager for itself and its runners. */
-export const POD_VARIABLE = 'CAPT_POD'
+/** Names the pod for this process and the runners that it starts; before any of them says who it is. */
+export function announcePod(pod: PodIdentity): void {
+  process.env['CAPT_POD'] ??= JSON.stringify(pod)
+}
 
 export type Liveness = 'alive' | 'dead' | 'unknown'
 
@@ -133,7 +135,7 @@ function place(): Omit<ProcessIdentity, 'pid' | 'start'> {
 
 function podIdentity(): { readonly pod?: PodIdentity } {
   try {
-    return { pod: JSON.parse(process.env[POD_VARIABLE]!) as PodIdentity }
+    return { pod: JSON.parse(process.env['CAPT_POD']!) as PodIdentity }
   } catch {
     return {}
   }

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { type AnyObject, PodKind } from '#api'
 import { silentLog } from '#lib'
 import { handWoundClock, memoryCluster } from '#testing'
 import { acquireLock } from '../lock.ts'
-import { livenessOf, ownIdentity, POD_VARIABLE, type ProcessIdentity } from '../processes.ts'
+import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../processes.ts'
 import { decideHolder, type Evidence, observeHolders } from './holder-liveness.ts'
 
 const OWN_POD = { namespace: 'capt-system', name: 'capt-1', uid: 'own' }
-process.env[POD_VARIABLE] = JSON.stringify(OWN_POD)
-after(() => delete process.env[POD_VARIABLE])
+announcePod(OWN_POD)
 
 const KEY = { namespace: 'default', name: 'demo' }
 const OWNER = { ...KEY, uid: 'u', apiVersion: 'x/v1', kind: 'WorkspaceTemplateApply' }

@@ -10,14 +10,14 @@ import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
 import { acquireLock } from '../lock.ts'
 import { leaseName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { livenessOf, ownIdentity, POD_VARIABLE, type ProcessIdentity } from '../processes.ts'
+import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../processes.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
 import { render } from '../render/render.ts'
 import { declareGone } from '../rescue.ts'
 import { createLocalEngine } from './local-engine.ts'
 
 const OWN_POD = { namespace: 'capt-system', name: 'capt-new', uid: 'new' }
-process.env[POD_VARIABLE] = JSON.stringify(OWN_POD)
+announcePod(OWN_POD)
 
 const root = mkdtempSync(join(tmpdir(), 'capt-liveness-'))
 after(() => rmSync(root, { recursive: true, force: true }))
