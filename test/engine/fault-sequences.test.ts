@@ -137,6 +137,7 @@ describe('a sequence of failures', () => {
             if (verb === 'destroy' && end.is === 'stalled') {
               assert.match(end.hint, /capt retry demo/)
               assert.match(end.hint, /retainWorkspaceOnDelete":true/)
+              assert.match(end.hint, /capt forget demo -n default --orphan-resources/)
               assert.match(end.hint, /spec\.retry\.limit or spec\.deletionTimeout/)
             }
           },

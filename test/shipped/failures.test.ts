@@ -139,7 +139,7 @@ output "vpc_id" { value = "vpc-1" }
     await untilApply('typo', 'the correction', (one) => conditionOf(one, 'UndeclaredValues')?.status === 'False')
   })
 
-  it('of a destroy ends at its limit, and the way out that its condition names works when it is pasted', async () => {
+  it('of a destroy ends at its limit, and the ways out that its condition names work when they are pasted', async () => {
     const stuck = `resource "terraform_data" "stuck" {
   provisioner "local-exec" {
     when    = destroy
@@ -147,18 +147,28 @@ output "vpc_id" { value = "vpc-1" }
   }
 }
 `
-    await make(templateOf('stuck', stuck), applyOf('stuck', { retry: { limit: 0 } }))
-    await untilApply('stuck', 'Applied', ({ status }) => status?.phase === 'Applied')
-    await kubectl('delete', 'wtapply', 'stuck', '--wait=false')
-    const apply = await untilApply('stuck', 'Stalled', (one) => conditionOf(one, 'Stalled')?.status === 'True')
-    const { reason, message } = conditionOf(apply, 'Stalled')!
-    assert.equal(reason, 'RetriesExhausted')
-    assert.match(message, /DependencyViolation/)
-    assert.match(message, /capt retry stuck/)
-    const command = /kubectl (patch wtapply .*) -p '(.*)'/.exec(message)
-    assert.ok(command, message)
-    await kubectl(...command[1]!.split(' '), '-p', command[2]!)
-    await waitUntil('the end of the deletion', async () => (await find('stuck')) === undefined)
+    const names = ['stuck', 'stuck-too']
+    for (const name of names) await make(templateOf(name, stuck), applyOf(name, { retry: { limit: 0 } }))
+    for (const name of names) await untilApply(name, 'Applied', ({ status }) => status?.phase === 'Applied')
+    await kubectl('delete', 'wtapply', ...names, '--wait=false')
+    const messages: string[] = []
+    for (const name of names) {
+      const apply = await untilApply(name, 'Stalled', (one) => conditionOf(one, 'Stalled')?.status === 'True')
+      const { reason, message } = conditionOf(apply, 'Stalled')!
+      assert.equal(reason, 'RetriesExhausted')
+      assert.match(message, /DependencyViolation/)
+      assert.match(message, new RegExp(`capt retry ${name} -n default`))
+      messages.push(message)
+    }
+    const patch = /kubectl (patch wtapply .*) -p '([^']*)'/.exec(messages[0]!)
+    assert.ok(patch, messages[0])
+    await kubectl(...patch[1]!.split(' '), '-p', patch[2]!)
+    const forget = /capt (forget .*--orphan-resources)/.exec(messages[1]!)
+    assert.ok(forget, messages[1])
+    const { code, err } = await capt(...forget[1]!.split(' '), '--yes')
+    assert.equal(code, 0, err)
+    for (const name of names)
+      await waitUntil(`the end of ${name}`, async () => (await find(name)) === undefined, 120_000)
   })
 
   it('is none when a run is cancelled before it changed anything: what was ready stays ready', async () => {

@@ -79,5 +79,6 @@ export function waysOut({ metadata }: WorkspaceTemplateApply, cause: string): st
     `Ways out: remove the cause (${cause}), then capt retry ${name} -n ${namespace}`,
     'raise spec.retry.limit or spec.deletionTimeout for more attempts',
     `leave the infrastructure in place and keep its state: kubectl patch wtapply ${name} -n ${namespace} --type merge -p '{"spec":{"retainWorkspaceOnDelete":true}}'`,
+    `let go of the resources and of their state: capt forget ${name} -n ${namespace} --orphan-resources`,
   ].join('; or ')
 }
