@@ -32,6 +32,8 @@ export interface HomeOptions {
   readonly dataDir: string
   readonly host: string
   readonly port: number
+  /** A shell command that prints the key of the data folder. */
+  readonly keyCommand?: string
   readonly engine?: string
   readonly simulateWithoutTerraform?: boolean
   /** Program and first arguments that run `capt runner`; this very program when left out. */
@@ -73,6 +75,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     clock,
     crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
     converters: CONVERTERS,
+    ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
     ...(options.onRequest ? { onRequest: options.onRequest } : {}),
   })
   let simulation: Simulation | undefined

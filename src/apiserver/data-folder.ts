@@ -3,7 +3,9 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Authority, CaptError, createAuthority, isCaptError, messageOf } from '#lib'
-import { diskFull, isDiskFull, openDatabase } from './store/database.ts'
+import { keySource } from './data-key.ts'
+import { diskFull, isDiskFull, openDatabase, toCaptError } from './store/database.ts'
+import { type KeySource, sealDatabase } from './store/seal-database.ts'
 import { openStore, type Store } from './store/store.ts'
 
 export interface DataFolder {
@@ -20,13 +22,15 @@ export interface DataFolderOptions {
   readonly path: string
   readonly now: number
   readonly maxPages?: number
+  /** Prints the key that Secrets are encrypted with; without it the key is kept in a file of the folder. */
+  readonly keyCommand?: string
 }
 
-export function openDataFolder({ path, now, maxPages }: DataFolderOptions): DataFolder {
+export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOptions): DataFolder {
   prepare(path)
   const file = join(path, 'objects.db')
   const holder = join(path, 'holder.json')
-  const store = openHeld(file, holder, maxPages)
+  const store = openHeld(file, holder, maxPages, keySource(path, keyCommand))
   try {
     const authority = readAuthority(path, now)
     const portFile = join(path, 'port')
@@ -64,9 +68,9 @@ function prepare(path: string): void {
   }
 }
 
-function openHeld(file: string, holder: string, maxPages: number | undefined): Store {
+function openHeld(file: string, holder: string, maxPages: number | undefined, key: KeySource): Store {
   try {
-    return openStore(openDatabase(file, maxPages === undefined ? {} : { maxPages }), file)
+    return openSealed(file, maxPages, key)
   } catch (error) {
     if (!isCaptError(error, 'CAPT_DATA_HELD')) throw error
     const known = readHolder(holder)
@@ -75,6 +79,16 @@ function openHeld(file: string, holder: string, maxPages: number | undefined): S
       ...(error.hint ? { hint: error.hint } : {}),
       cause: error,
     })
+  }
+}
+
+function openSealed(file: string, maxPages: number | undefined, key: KeySource): Store {
+  const database = openDatabase(file, maxPages === undefined ? {} : { maxPages })
+  try {
+    return openStore(database, file, sealDatabase(database, file, key))
+  } catch (error) {
+    database.close()
+    throw toCaptError(error, file)
   }
 }
 

@@ -28,6 +28,8 @@ export interface ApiServerOptions {
   readonly history?: HistoryLimits
   /** For tests of a full disk. */
   readonly maxPages?: number
+  /** A shell command that prints the key of the data folder; without it the key is in a file of the folder. */
+  readonly keyCommand?: string
 }
 
 /** One isolated API: its own objects, kinds and token. */
@@ -62,6 +64,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     path: dataDir,
     now: clock.now(),
     ...(options.maxPages ? { maxPages: options.maxPages } : {}),
+    ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
   })
   const { store, authority } = folder
   const compile = rememberSchemas()

@@ -19,6 +19,12 @@ export const command: Command = {
       value: 'DIR',
       about: 'Folder for everything that must survive; made when missing, mode 0700.',
     },
+    'data-key-command': {
+      type: 'string',
+      value: 'COMMAND',
+      about:
+        'Shell command that prints the key for Secrets at rest (32 bytes, base64 or hex). Default: the file encryption.key in DIR. Also read from CAPT_DATA_KEY_COMMAND.',
+    },
     listen: {
       type: 'string',
       value: 'HOST:PORT',
@@ -50,11 +56,13 @@ export const command: Command = {
     const manifests = files.length === 0 ? [] : await (await import('./sources.ts')).loadManifests(files, io)
     const dataDir = resolve(io.cwd, data)
     superviseFirstProcess(io)
+    const keyCommand = args.values['data-key-command'] ?? io.env['CAPT_DATA_KEY_COMMAND']
     const home = await startHome({
       dataDir,
       host,
       port,
       ...(typeof engine === 'string' ? { engine } : {}),
+      ...(typeof keyCommand === 'string' ? { keyCommand } : {}),
       // A terminal is for people: they ask with get, describe and logs.
       logLevel: String(args.values['log-level'] ?? (io.stderr.isTerminal ? 'warn' : 'info')),
       logTo: io.stderr,

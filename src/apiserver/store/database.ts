@@ -5,7 +5,9 @@ import { chmodSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { CaptError, messageOf } from '#lib'
 
-const SCHEMA_VERSION = 1
+/** 1: everything in the clear. 2: Secrets and tokens are encrypted (seal-database.ts raises it). */
+const SCHEMA_VERSION = 2
+const FIRST_VERSION = 1
 
 const SCHEMA = `
 CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
@@ -23,7 +25,7 @@ CREATE TABLE owners (
   PRIMARY KEY (realm, owner, dependent)
 ) WITHOUT ROWID;
 CREATE INDEX owners_by_dependent ON owners (realm, dependent);
-PRAGMA user_version = ${SCHEMA_VERSION};
+PRAGMA user_version = ${FIRST_VERSION};
 `
 
 export interface DatabaseOptions {
@@ -58,13 +60,12 @@ function checkIntegrity(database: DatabaseSync, file: string): void {
 
 function prepareSchema(database: DatabaseSync, file: string): void {
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (version === SCHEMA_VERSION) return
   if (version > SCHEMA_VERSION) {
     throw new CaptError('CAPT_DATA_NEWER', `${file} was written by a newer capt (layout ${version})`, {
       hint: `use the newer capt, or start with another data folder; this one reads layout ${SCHEMA_VERSION}`,
     })
   }
-  database.exec(`BEGIN IMMEDIATE;${SCHEMA}COMMIT`)
+  if (version < FIRST_VERSION) database.exec(`BEGIN IMMEDIATE;${SCHEMA}COMMIT`)
 }
 
 /** SQLite's result codes that we can say something useful about. */

@@ -14,7 +14,7 @@ export function prepareAll(database: DatabaseSync) {
     version: sql('SELECT version FROM counter'),
     setVersion: sql('UPDATE counter SET version = ?'),
     read: sql(`SELECT body FROM objects WHERE ${ONE}`),
-    byUid: sql('SELECT grp, resource, body FROM objects WHERE realm = ? AND uid = ?'),
+    byUid: sql('SELECT grp, resource, namespace, name, body FROM objects WHERE realm = ? AND uid = ?'),
     scanAll: sql(
       `SELECT namespace, name, version, body FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?) ORDER BY namespace, name LIMIT ?`,
     ),
@@ -24,7 +24,7 @@ export function prepareAll(database: DatabaseSync) {
     countAll: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND (namespace, name) > (?, ?)`),
     countOne: sql(`SELECT count(*) AS n FROM objects WHERE ${IN_COLLECTION} AND namespace = ? AND name > ?`),
     dependents: sql(
-      'SELECT o.grp, o.resource, o.body FROM owners w JOIN objects o ON o.realm = w.realm AND o.uid = w.dependent WHERE w.realm = ? AND w.owner = ?',
+      'SELECT o.grp, o.resource, o.namespace, o.name, o.body FROM owners w JOIN objects o ON o.realm = w.realm AND o.uid = w.dependent WHERE w.realm = ? AND w.owner = ?',
     ),
     ownerUids: sql('SELECT DISTINCT owner FROM owners WHERE realm = ?'),
     collectionsIn: sql('SELECT DISTINCT grp, resource FROM objects WHERE realm = ? AND namespace = ?'),

@@ -3,7 +3,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { CaptError, parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
+import { type Cipher, isSecretCollection, noCipher } from './cipher.ts'
 import { diskFull, isDiskFull, toCaptError } from './database.ts'
+import { secretPlace, tokenPlace } from './seal-database.ts'
 import { prepareAll } from './statements.ts'
 
 /** Where objects of one kind live, whatever version they are read in. */
@@ -71,7 +73,7 @@ export interface Store {
   close(): void
 }
 
-export function openStore(database: DatabaseSync, file: string): Store {
+export function openStore(database: DatabaseSync, file: string, cipher: Cipher = noCipher): Store {
   const sql = prepareAll(database)
   let version = (sql.version.get() as { version: number }).version
   const views = new Map<string, RealmStore>()
@@ -98,6 +100,18 @@ export function openStore(database: DatabaseSync, file: string): Store {
   }
 
   function openRealm(path: string): RealmStore {
+    const opened = (
+      collection: Collection,
+      { namespace, name, body }: Omit<StoredRow, 'grp' | 'resource' | 'version'>,
+    ) => (isSecretCollection(collection) ? cipher.open(body, secretPlace(path, namespace, name)) : body)
+    const sealed = (collection: Collection, { metadata }: ApiObject, text: string) =>
+      isSecretCollection(collection)
+        ? cipher.seal(text, secretPlace(path, metadata.namespace ?? '', metadata.name))
+        : text
+    const toFound = (row: StoredRow) => {
+      const collection = toCollection(row)
+      return { collection, object: parseJson(opened(collection, row)) as ApiObject }
+    }
     const listeners = new Set<(change: Change) => void>()
     const announce = (change: Change) => {
       for (const listener of listeners) listener(change)
@@ -112,7 +126,7 @@ export function openStore(database: DatabaseSync, file: string): Store {
       version: () => version,
       read(collection, namespace, name) {
         const row = sql.read.get(...place(collection, namespace, name)) as { body: string } | undefined
-        return row && (parseJson(row.body) as ApiObject)
+        return row && (parseJson(opened(collection, { namespace, name, body: row.body })) as ApiObject)
       },
       findByUid(uid) {
         return (sql.byUid.all(path, uid) as unknown as StoredRow[]).map(toFound)[0]
@@ -125,7 +139,7 @@ export function openStore(database: DatabaseSync, file: string): Store {
             ? sql.scanAll.all(...place, after.namespace, after.name, SCAN_CHUNK)
             : sql.scanOne.all(...place, options.namespace, after.name, SCAN_CHUNK)) as unknown as StoredRow[]
           for (const row of rows) {
-            yield { namespace: row.namespace, name: row.name, version: row.version, text: row.body }
+            yield { namespace: row.namespace, name: row.name, version: row.version, text: opened(collection, row) }
           }
           const last = rows.at(-1)
           if (!last || rows.length < SCAN_CHUNK) return
@@ -150,7 +164,7 @@ export function openStore(database: DatabaseSync, file: string): Store {
         const at = commit((next) => {
           object.metadata.resourceVersion = `${next}`
           text = JSON.stringify(object)
-          sql.insert.run(...keyed(collection, object), object.metadata.uid!, next, text)
+          sql.insert.run(...keyed(collection, object), object.metadata.uid!, next, sealed(collection, object, text))
           writeOwners(path, object)
         })
         announce({ type: 'ADDED', version: at, collection, object, text })
@@ -161,7 +175,7 @@ export function openStore(database: DatabaseSync, file: string): Store {
         const at = commit((next) => {
           object.metadata.resourceVersion = `${next}`
           text = JSON.stringify(object)
-          sql.update.run(next, text, ...keyed(collection, object))
+          sql.update.run(next, sealed(collection, object, text), ...keyed(collection, object))
           writeOwners(path, object)
         })
         const before = { object: previous, text: JSON.stringify(previous) }
@@ -193,9 +207,13 @@ export function openStore(database: DatabaseSync, file: string): Store {
       views.set(path, view)
       return view
     },
-    realms: () => sql.realms.all() as { path: string; token: string }[],
+    realms: () =>
+      (sql.realms.all() as { path: string; token: string }[]).map(({ path, token }) => ({
+        path,
+        token: cipher.open(token, tokenPlace(path)),
+      })),
     addRealm(path, token, now) {
-      commit(() => sql.addRealm.run(path, token, now))
+      commit(() => sql.addRealm.run(path, cipher.seal(token, tokenPlace(path)), now))
     },
     removeRealm(path) {
       views.delete(path)
@@ -225,4 +243,3 @@ interface StoredRow {
   readonly body: string
 }
 const toCollection = (row: StoredRow): Collection => ({ group: row.grp, resource: row.resource })
-const toFound = (row: StoredRow) => ({ collection: toCollection(row), object: parseJson(row.body) as ApiObject })
