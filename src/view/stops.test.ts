@@ -175,12 +175,12 @@ const BLOCKS: readonly (readonly [string, Case, readonly RegExp[]])[] = [
       applies: [
         apply(
           waits('RetryScheduled', 'Attempt 1 to destroy failed'),
-          { phase: 'Deleting', attempts: 1, lastError: ERROR },
+          { phase: 'Deleting', attempts: 1, run: { verb: 'destroy' }, lastError: ERROR },
           { deletionTimestamp: AT },
         ),
       ],
     },
-    [/Limit reached/, /another one follows by itself/],
+    [/Limit reached/, /another one follows by itself/, /set spec\.retainWorkspaceOnDelete to true/],
   ],
   [
     'an add-on that failed',

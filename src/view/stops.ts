@@ -168,6 +168,8 @@ export function applyStop(apply: WorkspaceTemplateApply, state: State): Stop | u
   const text = error.message ?? ''
   const hint = (isStalled && afterError(stalled.message, text)) || error.hint || 'remove the cause'
   const attempt = apply.status?.attempts ?? 1
+  const isDestroy = apply.status?.run?.verb === 'destroy' && !hint.includes('retainWorkspaceOnDelete')
+  const keepsHint = isDestroy ? '; to leave the infrastructure in place: set spec.retainWorkspaceOnDelete to true' : ''
   const runs = apply.status?.phase === 'Running' ? `attempt ${attempt} is running now` : ''
   return {
     what: error.address ? `${error.address}: ${text}` : text,
@@ -175,7 +177,7 @@ export function applyStop(apply: WorkspaceTemplateApply, state: State): Stop | u
       ? (ownValue(WHY, error.kind ?? '') ?? `no further attempt follows after attempt ${attempt} (${stalled.reason})`)
       : runs ||
         `attempt ${attempt} failed; ${ready?.reason === 'RetryScheduled' ? 'another one follows by itself' : (ready?.message.split('\n')[0] ?? '')}`,
-    todo: `${hint}${explainCode(error.code)}${hint.includes(`capt retry ${name}`) ? '' : `; capt retry ${name} starts another attempt at once`}; capt logs ${name} shows the run`,
+    todo: `${hint}${explainCode(error.code)}${hint.includes(`capt retry ${name}`) ? '' : `; capt retry ${name} starts another attempt at once`}; capt logs ${name} shows the run${keepsHint}`,
     safe: savedText(apply),
   }
 }

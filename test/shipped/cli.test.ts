@@ -6,6 +6,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { findTool } from '../tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const SIMULATION = readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'simulation.yaml'), 'utf8')
@@ -284,11 +285,84 @@ describe('with an embedded home', () => {
   })
 })
 
+/** One fails when it is applied, the other when it is destroyed. */
+const FAILING = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplate
+metadata: {name: failing}
+spec:
+  template:
+    spec:
+      forProvider:
+        source: Inline
+        module: |
+          resource "terraform_data" "broken" {
+            provisioner "local-exec" {
+              command = "echo 'connection reset by peer' >&2; exit 1"
+            }
+          }
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplate
+metadata: {name: sticky}
+spec:
+  template:
+    spec:
+      forProvider:
+        source: Inline
+        module: |
+          resource "terraform_data" "kept" {
+            provisioner "local-exec" {
+              when    = destroy
+              command = "echo 'DependencyViolation: it has a dependent object' >&2; exit 1"
+            }
+          }
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplateApply
+metadata: {name: failing}
+spec: {templateRef: {name: failing}}
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplateApply
+metadata: {name: sticky}
+spec: {templateRef: {name: sticky}}
+`
+
+describe('with Terraform runs that fail', { skip: findTool('terraform') ? false : 'needs terraform' }, () => {
+  it('capt describe and capt doctor explain the apply and the destroy while they are tried again', async () => {
+    const home = await shipped.up('failing', ['--log-level', 'error'])
+    const capt = (line: string) =>
+      shipped.capt([...line.split(' '), '--kubeconfig', home.kubeconfig], { timeoutMs: 120_000 })
+    const status = async (name: string) => (JSON.parse((await capt(`get wtapply ${name} -o json`)).out) as Json).status
+    writeFileSync(join(shipped.folder, 'failing.yaml'), FAILING)
+    assert.equal((await capt('apply -f failing.yaml')).code, 0)
+    await waitUntil('the apply of sticky', async () => (await status('sticky'))?.phase === 'Applied')
+    assert.equal((await capt('delete wtapply sticky --yes --wait=false')).code, 0)
+    const hasFailed = async (name: string) => (await status(name))?.lastError !== undefined
+    await waitUntil('a failed attempt of both', async () => (await hasFailed('failing')) && (await hasFailed('sticky')))
+
+    const failing = (await capt('describe wtapply failing')).out
+    assert.match(failing, /^What happened +terraform_data\.broken: .*connection reset by peer/m)
+    assert.match(failing, /^Why +attempt \d+ /m)
+    assert.match(failing, /^What to do +.*\(capt explain CAPT_TF_\w+\); capt retry failing starts/m)
+    const sticky = (await capt('describe wtapply sticky')).out
+    assert.match(sticky, /^What happened +terraform_data\.kept: .*DependencyViolation/m)
+    assert.match(sticky, /^What to do +.*retainWorkspaceOnDelete/m)
+    assert.match(sticky, /^Nothing is lost +1 resource in state/m)
+    const doctor = await capt('doctor --skip-aws')
+    assert.equal(doctor.code, 1)
+    assert.match(doctor.out, /^ {2}failing +attempt \d+ of terraform apply failed: .*connection reset by peer/m)
+    assert.match(doctor.out, /^ {2}failing +attempt \d+ of terraform destroy failed: .*DependencyViolation/m)
+    await home.stop()
+  })
+})
+
 interface Json {
   readonly metadata: { readonly name: string; readonly generation?: number }
   readonly items?: readonly Json[]
   readonly status?: {
     readonly phase?: string
+    readonly lastError?: object
     readonly version?: string
     readonly conditions?: readonly {
       readonly type: string
