@@ -148,6 +148,8 @@ interface Row {
   readonly apply?: (ref: Ref) => Partial<WorkspaceTemplateApply['spec']>
   /** Nothing is read through this reference: being ready is the use of it. */
   readonly isWait?: true
+  /** It is read again by a destroy. */
+  readonly isCredential?: true
   /** The reference writes instead of reading. */
   readonly isWrite?: true
 }
@@ -197,6 +199,7 @@ const ROWS: readonly Row[] = [
     name: 'credentials',
     target: (key, canary) => secret(key, { TF_VAR_canary: encode(canary) }),
     apply: (ref) => ({ credentialsRef: ref }),
+    isCredential: true,
   },
   {
     path: `${TEMPLATE}.forProvider.varFiles[].configMapKeyRef`,
@@ -233,6 +236,7 @@ const ROWS: readonly Row[] = [
         { env: [{ name: 'HCLOUD_TOKEN', secretKeyRef: { ...ref, key: 'k' } }] },
       ),
     isWait: true,
+    isCredential: true,
   },
   {
     path: `${TEMPLATE}.writeConnectionSecretToRef`,
@@ -356,5 +360,10 @@ describe('A reference to another namespace', {
       await patch(WorkspaceTemplateApply, own, { spec: { suspend: true } })
       await assertDeletable(kind, key)
       assert.ok(await readApply(name), 'the tenant’s apply is still there')
+
+      // The tenant is not held either: what it made is destroyed from what was kept with its last run.
+      await patch(WorkspaceTemplateApply, own, { spec: { suspend: false } })
+      if (row.isCredential) await create(second, consent)
+      await assertDeletable(WorkspaceTemplateApply, own)
     })
 })
