@@ -12,6 +12,8 @@ import { capt } from '../cli-io.ts'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from '../engine-world.ts'
 import { keptFor, ledgerModule, namesOf, readLedger } from '../support/ledger.ts'
 
+/** Somebody may write into it at the same time. */
+const REMOVED = { recursive: true, force: true, maxRetries: 20, retryDelay: 20 } as const
 const key = (name: string) => ({ namespace: 'default', name })
 
 async function happens(what: string, test: () => boolean | Promise<boolean>): Promise<void> {
@@ -77,7 +79,7 @@ describe('a run that is interrupted', { skip: !hasTerraform && 'no terraform' },
     const terraform = terraformPid(folder)
     assert.ok(isAlive(terraform))
     kill(runner!.pid, 'SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(folder, REMOVED)
     await world.until('homeless', isReady)
     await manager.stop()
     const lines = readFileSync(log, 'utf8')
@@ -91,6 +93,32 @@ describe('a run that is interrupted', { skip: !hasTerraform && 'no terraform' },
     }
     const suspects = new Set((await record('homeless'))?.suspects.map(({ address }) => address))
     for (const i of ['0', '1']) {
+      const made = readLedger(ledger).made.filter((one) => one === i).length
+      assert.ok(
+        made === 1 || suspects.has(`terraform_data.x[${i}]`),
+        `${i} was made ${made} times and is not suspected`,
+      )
+    }
+  })
+
+  it('names what it made when its work folder is removed while its runner lives', async () => {
+    const manager = await world.manager()
+    const ledger = file('evicted-ledger')
+    const hold = file('evicted-hold')
+    writeFileSync(hold, '')
+    await world.make('evicted', ledgerModule(ledger, 3, `test $i = 0 || while test -f ${hold}; do sleep 0.1; done;`))
+    // What is begun is written down within half a second.
+    await happens(
+      'the others are in flight, and the record says so',
+      async () => ((await record('evicted'))?.run?.inFlight?.addresses.length ?? 0) >= 2,
+    )
+    const { folder } = (await record('evicted'))!.run!
+    rmSync(folder, REMOVED)
+    rmSync(hold)
+    await world.until('evicted', isReady)
+    await manager.stop()
+    const suspects = new Set((await record('evicted'))?.suspects.map(({ address }) => address))
+    for (const i of ['0', '1', '2']) {
       const made = readLedger(ledger).made.filter((one) => one === i).length
       assert.ok(
         made === 1 || suspects.has(`terraform_data.x[${i}]`),
@@ -181,7 +209,7 @@ resource "terraform_data" "late" {
     const { objects } = world.connection
     const noise = file('noise')
     const ledger = file('torn-ledger')
-    writeFileSync(noise, randomBytes(700_000).toString('base64'))
+    writeFileSync(noise, randomBytes(480_000).toString('base64'))
     const module = (count: number) => `
 resource "terraform_data" "large" { input = file(${JSON.stringify(noise)}) }
 ${ledgerModule(ledger, count)}

@@ -65,6 +65,15 @@ export function diskFull(): RunFault {
   }
 }
 
+export function folderGone(): RunFault {
+  return {
+    kind: 'lost',
+    code: 'CAPT_WORK_FOLDER_GONE',
+    message: 'the work folder was removed during the run',
+    hint: 'the next attempt goes on from the saved state; look at status.suspects',
+  }
+}
+
 /** Reads how often the kernel ended a process of this group for want of memory. */
 export function oomKills(): number {
   for (const path of ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control']) {

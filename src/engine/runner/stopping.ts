@@ -1,6 +1,6 @@
 // Why a run is asked to stop, said once: the first reason holds.
 import type { RunFault } from '../faults.ts'
-import { diskFull } from './failure.ts'
+import { diskFull, folderGone } from './failure.ts'
 import type { CancelReason } from './folder.ts'
 
 export type StopReason = CancelReason | 'disk' | 'fenced' | 'folder'
@@ -48,12 +48,7 @@ export class Stopping {
           hint: 'what this run made is in a copy beside the state; capt state list shows it',
         }
       case 'folder':
-        return {
-          kind: 'lost',
-          code: 'CAPT_WORK_FOLDER_GONE',
-          message: 'the work folder was removed during the run',
-          hint: 'the next attempt goes on from the saved state; look at status.suspects',
-        }
+        return folderGone()
       case 'cancelled':
         return {
           kind: 'cancelled',

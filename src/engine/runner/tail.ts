@@ -1,6 +1,6 @@
 // Reads a file that somebody else writes, line by line, from where it last stopped. Memory stays bounded: a line that is
 // too long is cut, whatever its length.
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 
 const PIECE = 64 * 1024
 const MAX_LINE = 1024 * 1024
@@ -10,16 +10,32 @@ export class Tail {
   #offset = 0
   #rest = Buffer.alloc(0)
   #skipping = false
+  #held: number | undefined
 
   constructor(path: string, from: 'start' | 'end' = 'start') {
     this.#path = path
     if (from === 'end') this.#offset = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   }
 
+  /** Keeps the file open: it is read to its end even when its name is removed. Call `release` afterwards. */
+  hold(): void {
+    this.#held ??= openSync(this.#path, 'r')
+  }
+
+  release(): void {
+    if (this.#held !== undefined) closeSync(this.#held)
+    this.#held = undefined
+  }
+
+  get #size(): number {
+    if (this.#held !== undefined) return fstatSync(this.#held).size
+    return statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0
+  }
+
   /** Hands over every whole line written since the last call; `end` also hands over what has no line end yet. */
   read(onLine: (line: string) => void, end = false): void {
     // Most looks find nothing new: they cost one question.
-    if ((statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0) > this.#offset) this.#readOn(onLine)
+    if (this.#size > this.#offset) this.#readOn(onLine)
     if (end && this.#rest.length > 0) {
       onLine(this.#rest.toString('utf8'))
       this.#rest = Buffer.alloc(0)
@@ -29,7 +45,7 @@ export class Tail {
   #readOn(onLine: (line: string) => void): void {
     let file: number
     try {
-      file = openSync(this.#path, 'r')
+      file = this.#held ?? openSync(this.#path, 'r')
     } catch {
       return
     }
@@ -42,7 +58,7 @@ export class Tail {
         this.#take(piece.subarray(0, length), onLine)
       }
     } finally {
-      closeSync(file)
+      if (file !== this.#held) closeSync(file)
     }
   }
 

@@ -45,6 +45,8 @@ export async function runStep(folder: Folder, step: Step, options: StepOptions):
   const errors = new Tail(folder.errors, 'end')
   const out = openSync(folder.messages, 'a', 0o600)
   const err = openSync(folder.errors, 'a', 0o600)
+  messages.hold()
+  errors.hold()
   let child: ChildProcess
   try {
     child = spawn(step.binary, step.args, {
@@ -78,6 +80,8 @@ export async function runStep(folder: Folder, step: Step, options: StepOptions):
     clearInterval(looking)
     stop.removeEventListener('abort', onStop)
     look(true)
+    messages.release()
+    errors.release()
     removeFact(folder, 'process')
   }
 }

@@ -11,7 +11,7 @@ import { type Stage, toFault } from '../faults.ts'
 import type { Tool } from '../find-terraform.ts'
 import { type Message, type PlanCounts, Progress, readMessage } from '../messages.ts'
 import type { Verb } from '../record/record.ts'
-import { killed, oomKills, RunFailure } from './failure.ts'
+import { folderGone, killed, oomKills, RunFailure } from './failure.ts'
 import type { Folder } from './folder.ts'
 import type { Outputs } from './outputs.ts'
 import { initFingerprint, isInitialized, type Layout, markInitialized, needsNoInit } from './prepare.ts'
@@ -43,7 +43,7 @@ export class TerraformRun {
     this.#options = options
   }
 
-  /** Terraform did not end by itself: what it had in hand is in doubt. */
+  /** Terraform did not end by itself, or its state is lost: what it had in hand is in doubt. */
   get wasKilled(): boolean {
     return this.#wasKilled
   }
@@ -141,7 +141,10 @@ export class TerraformRun {
         onError: (line) => this.#hear(line),
       },
     )
-    if (ended.signal !== null) this.#wasKilled = true
+    // Terraform writes to a file that nobody finds any more, and may even end well.
+    const isFolderGone = !existsSync(cwd)
+    if (ended.signal !== null || isFolderGone) this.#wasKilled = true
+    if (isFolderGone) throw new RunFailure(folderGone())
     if (stop.aborted && !fine.includes(ended.code ?? -1)) throw this.#options.stopped()
     if (ended.signal !== null) throw new RunFailure(killed(ended.signal, this.#lastWords, oomBefore))
     if (fine.includes(ended.code ?? -1)) return ended.code ?? 0
