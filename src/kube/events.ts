@@ -1,5 +1,5 @@
-// Tells people what happened (events.k8s.io/v1). The same words about the same object are one Event whose series
-// counts; nobody waits for it, nothing is thrown, and what cannot be told is counted.
+// Records events (events.k8s.io/v1). The same words about the same object are one Event whose series counts; nobody
+// waits for it, nothing is thrown, and what cannot be written is counted.
 import { type AnyObject, apiVersionOf, EventKind, type Key } from '#api'
 import { type Clock, createPacker, type Packed, shortHash, systemClock, unpack } from '#lib'
 import { type Events, isKubeError, type Objects } from './port.ts'
@@ -23,7 +23,7 @@ export interface EventRecorder extends Events {
   flush(): Promise<void>
 }
 
-type Told = Parameters<Events['emit']>[1]
+type EventInput = Parameters<Events['emit']>[1]
 
 interface Series {
   readonly key: Key
@@ -80,9 +80,9 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
       entry.written = 1
     } catch (error) {
       if (!isKubeError(error, 'AlreadyExists')) throw error
-      // An earlier process told the same; its count goes on.
-      const told = await objects.get<AnyObject & { series?: { count?: number } }>(EventKind, entry.key)
-      entry.count += told?.series?.count ?? 1
+      // An earlier process wrote the same event; its count goes on.
+      const written = await objects.get<AnyObject & { series?: { count?: number } }>(EventKind, entry.key)
+      entry.count += written?.series?.count ?? 1
       await raise(entry.key, entry.count)
       entry.written = entry.count
     }
@@ -110,7 +110,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
     })
   }
 
-  function begin(about: AnyObject, told: Told, name: string): void {
+  function begin(about: AnyObject, input: EventInput, name: string): void {
     if (!allowances.take(about.metadata.uid ?? name)) {
       dropped++
       return
@@ -118,7 +118,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
     const namespace = about.metadata.namespace ?? 'default'
     const entry: Series = {
       key: { namespace, name },
-      event: packer.pack(toEvent(about, told, { namespace, name }, clock.now(), options)),
+      event: packer.pack(toEvent(about, input, { namespace, name }, clock.now(), options)),
       count: 1,
       written: 0,
       isScheduled: false,
@@ -129,11 +129,11 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
   }
 
   return {
-    emit(about, told) {
-      const name = eventName(about, told)
+    emit(about, input) {
+      const name = eventName(about, input)
       const known = series.get(name)
       if (known) repeat(known)
-      else begin(about, told, name)
+      else begin(about, input, name)
     },
     get dropped() {
       return dropped
@@ -146,13 +146,13 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
 }
 
 /** The same words about the same object have the same name. */
-function eventName(about: AnyObject, { type, reason, message }: Told): string {
+function eventName(about: AnyObject, { type, reason, message }: EventInput): string {
   const { uid = '', namespace = '', name } = about.metadata
   const hash = shortHash([about.kind, uid, namespace, name, type, reason, message].join('\n'), 12)
   return `${name.slice(0, 200).replace(/[-.]+$/, '')}.${hash}`
 }
 
-function toEvent(about: AnyObject, told: Told, key: Key, nowMs: number, options: EventsOptions): AnyObject {
+function toEvent(about: AnyObject, input: EventInput, key: Key, nowMs: number, options: EventsOptions): AnyObject {
   const { name, namespace, uid, resourceVersion } = about.metadata
   return {
     apiVersion: apiVersionOf(EventKind),
@@ -162,10 +162,10 @@ function toEvent(about: AnyObject, told: Told, key: Key, nowMs: number, options:
     reportingController: options.controller,
     reportingInstance: options.instance.slice(0, 128),
     regarding: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },
-    type: told.type,
-    reason: told.reason.slice(0, 128),
-    action: (told.action ?? told.reason).slice(0, 128),
-    note: cut(told.message, MAX_NOTE_BYTES),
+    type: input.type,
+    reason: input.reason.slice(0, 128),
+    action: (input.action ?? input.reason).slice(0, 128),
+    note: cut(input.message, MAX_NOTE_BYTES),
   } as AnyObject
 }
 

@@ -55,7 +55,7 @@ export interface Controller<T extends AnyObject, Seen, Action> {
   readonly name: string
   readonly kind: KindRef
   /**
-   * The condition that sums the decision up; `Ready` unless told otherwise. `false` for kinds whose status follows
+   * The condition that sums the decision up; `Ready` by default. `false` for kinds whose status follows
    * somebody else's rules: then only what `status` reports is written, and nothing at all when it reports nothing.
    */
   readonly summary?: string | false

@@ -12,8 +12,8 @@ export type Decision<A> =
       readonly message: string
       /** Only for what no event will tell us (a deadline, a backoff). Absent: an event will wake the object. */
       readonly retryAfterSeconds?: number
-      /** Not worth telling yet: most likely it is over before anybody looks. The next turn tells it. */
-      readonly untold?: true
+      /** Not reported yet: most likely it is over before anybody looks. The next turn reports it. */
+      readonly unreported?: true
     }
   | {
       readonly is: 'stalled'
@@ -36,7 +36,7 @@ export function act<A>(...actions: readonly A[]): Decision<A> {
 
 /** Waiting for what comes in a moment: nothing is reported before that moment has passed. */
 export function waitingAMoment(reason: string, message: string, seconds: number): Decision<never> {
-  return { is: 'waiting', reason, message, retryAfterSeconds: seconds, untold: true }
+  return { is: 'waiting', reason, message, retryAfterSeconds: seconds, unreported: true }
 }
 
 export function waiting(reason: string, message: string, retryAfterSeconds?: number): Decision<never> {

@@ -34,7 +34,7 @@ function fingerprint(observation: unknown): string {
     // As it stands: the same code reads the same objects in the same order.
     return sha256(JSON.stringify(observation))
   } catch {
-    // Cycles and BigInts have no JSON; such an observation is judged by its steps alone.
+    // Cycles and BigInts have no JSON; of such an observation only the steps count.
     return ''
   }
 }

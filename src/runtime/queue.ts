@@ -1,4 +1,4 @@
-// The work queue of one controller. It folds any number of wishes for a key into one turn, never works on a key twice
+// The work queue of one controller. It folds any number of requests for a key into one turn, never works on a key twice
 // at once, lets namespaces take turns, and brings keys back later or after a growing backoff.
 import { type Key, keyText } from '#api'
 import { type Clock, type Metrics, noMetrics } from '#lib'
@@ -11,7 +11,7 @@ import { queueMetrics } from './queue-metrics.ts'
 export type Again = 'never' | 'now' | 'backoff' | { readonly afterMs: number }
 
 export interface Queue {
-  /** Now beats later: a delayed wish for the same key is forgotten, the turn will decide anew. */
+  /** Now beats later: a delayed request for the same key is forgotten, the turn will decide anew. */
   add(key: Key): void
   /** Of several delays the earliest wins. */
   addAfter(key: Key, delayMs: number): void
@@ -40,7 +40,7 @@ export function createQueue(options: { name: string; clock: Clock; metrics?: Met
   const delays = new Delays<Key>(clock, add)
   const metrics = queueMetrics(options.metrics ?? noMetrics, name, {
     depth: () => ready.length,
-    startedAt: () => [...processing.values()].map((wish) => wish.since),
+    startedAt: () => [...processing.values()].map((request) => request.since),
     now: () => clock.monotonic(),
   })
   let work: ((key: Key) => Promise<Again>) | undefined
@@ -135,7 +135,7 @@ export function createQueue(options: { name: string; clock: Clock; metrics?: Met
       return new Promise((resolve) => {
         const leave = () => {
           timer.cancel()
-          resolve([...processing.values()].map((wish) => wish.key))
+          resolve([...processing.values()].map((request) => request.key))
         }
         const timer = clock.after(graceMs, leave)
         onIdle = leave

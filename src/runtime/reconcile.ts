@@ -48,7 +48,7 @@ export function createTurn(controller: AnyController, world: World, options: Tur
     const keys = { controller: controller.name, [controller.kind.kind]: id, reconcileID: randomUUID() }
     const log = world.log.with(keys)
     const taken = await takeTurn(controller, { ...world, log }, object)
-    if (taken.fault === undefined && taken.decision?.is === 'waiting' && taken.decision.untold)
+    if (taken.fault === undefined && taken.decision?.is === 'waiting' && taken.decision.unreported)
       return toEnd(taken, log, guard, id)
     const isLeft = taken.fault === undefined && taken.decision?.is === 'act' && controller.reportsAtRest?.(taken.seen)
     const early = isLeft ? toEnd(taken, log, guard, id) : undefined

@@ -7,7 +7,7 @@ import { type Action, unreachable } from './actions.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
 import type { Observed } from './observe.ts'
-import { isTold } from './status.ts'
+import { isReported } from './status.ts'
 
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
@@ -121,8 +121,8 @@ function lookAgain({ lookAgainSeconds }: Observed, decision: Decision<Action>): 
   return { retryAfterSeconds: lookAgainSeconds, ...decision }
 }
 
-/** A move may go on as soon as the end of the run has been told: not before, so that Ready is not kept waiting. */
+/** A move may go on once the status shows the end of the run, not before, so that Ready is not kept waiting. */
 function settle({ apply, view }: Observed, decision: Decision<Action>): Decision<Action> {
   if (!blocksMove(apply) || decision.is === 'act') return decision
-  return isTold(apply, view.record?.run?.id, view.record?.run?.phase) ? act({ do: 'unblock-move' }) : decision
+  return isReported(apply, view.record?.run?.id, view.record?.run?.phase) ? act({ do: 'unblock-move' }) : decision
 }

@@ -19,7 +19,7 @@ import { decide } from './decide.ts'
 import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
 import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
 import { MOMENT_MS, recentSources } from './recent-sources.ts'
-import { isTold, statusOf } from './status.ts'
+import { isReported, statusOf } from './status.ts'
 
 export interface WorkspaceApplyOptions {
   readonly engine: Engine
@@ -53,7 +53,7 @@ export function workspaceApplyController(
     kind: WorkspaceTemplateApply,
     // A run that failed is reported before the next one takes its place.
     reportsAtRest: ({ apply, view: { record } }) =>
-      record?.run?.fault === undefined || isTold(apply, record.run.id, record.run.phase),
+      record?.run?.fault === undefined || isReported(apply, record.run.id, record.run.phase),
     wakes: [
       { kind: WorkspaceTemplate, toKeys: usersOf, ignores: isOnlyStatus },
       { kind: WorkspaceTemplateApply, toKeys: neighboursOf },

@@ -1,5 +1,5 @@
 // The turns around a run follow each other within a moment and ask for the same ConfigMaps and Secrets. What was read is
-// used again for a few seconds, for the same wish only; what was missing is always looked for.
+// used again for a few seconds, for the same request only; what was missing is always looked for.
 import { type AnyObject, keyText, RETRY_ANNOTATION } from '#api'
 import type { Objects } from '#kube'
 import type { Clock } from '#lib'
@@ -21,14 +21,14 @@ export function recentSources(momentMs = MOMENT_MS): RecentSources {
   const moments = new Map<string, Moment>()
   return (objects, clock, { metadata }, after) => {
     const nowMs = clock.monotonic()
-    for (const [wish, { untilMs }] of moments) {
+    for (const [request, { untilMs }] of moments) {
       if (untilMs > nowMs) break
-      moments.delete(wish)
+      moments.delete(request)
     }
     const { uid, generation, annotations } = metadata
-    const wish = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION], after])
-    const { reads } = moments.get(wish) ?? { reads: new Map<string, Promise<unknown>>() }
-    if (!moments.has(wish)) moments.set(wish, { untilMs: nowMs + momentMs, reads })
+    const request = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION], after])
+    const { reads } = moments.get(request) ?? { reads: new Map<string, Promise<unknown>>() }
+    if (!moments.has(request)) moments.set(request, { untilMs: nowMs + momentMs, reads })
     return {
       get(kind, key) {
         const id = `${kind.kind} ${keyText(key)}`

@@ -60,7 +60,7 @@ export function statusOf(seen: Observed, decision: Decision<Action>): StatusRepo
 function failedAttempt({ apply, view }: Observed, decision: Decision<Action>): readonly FailedAttempt[] {
   const run = view.record?.run
   const fault = run?.fault
-  if (!run || !fault || fault.kind === 'cancelled' || fault.kind === 'paused' || isTold(apply, run.id, run.phase))
+  if (!run || !fault || fault.kind === 'cancelled' || fault.kind === 'paused' || isReported(apply, run.id, run.phase))
     return []
   if (decision.is === 'stalled') {
     const { reason, message, hint } = decision
@@ -71,9 +71,9 @@ function failedAttempt({ apply, view }: Observed, decision: Decision<Action>): r
 }
 
 /** The status already shows this end of this run. */
-export function isTold(apply: WorkspaceTemplateApply, id: string | undefined, phase: string | undefined): boolean {
-  const told = apply.status?.run
-  return id === undefined || (told?.id === id && told.phase === phase)
+export function isReported(apply: WorkspaceTemplateApply, id: string | undefined, phase: string | undefined): boolean {
+  const reported = apply.status?.run
+  return id === undefined || (reported?.id === id && reported.phase === phase)
 }
 
 function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>): Phase {
