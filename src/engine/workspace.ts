@@ -34,7 +34,7 @@ export interface Workspace {
   readonly env: Readonly<Record<string, string>>
   /** Read when a run starts, never frozen. */
   readonly secretEnv: readonly { readonly name: string; readonly ref: SourceRef }[]
-  /** Secrets with credentials and provider settings; a later one wins. Read when a run starts, never frozen. */
+  /** Secrets with credentials; a later one wins. Read when a run starts, never frozen. */
   readonly credentials: readonly ObjectKey[]
   readonly args: {
     readonly init: readonly string[]
