@@ -16,7 +16,7 @@ import {
 import type { AwsIdentity, ClusterNetwork, Ec2, NetworkObject, TaggedVolume } from '#aws'
 import { eksApplyName, identityOf, networkOf, regionOf } from '#controllers'
 import type { Cache, Objects } from '#kube'
-import { CaptError } from '#lib'
+import { CaptError, isPlainObject } from '#lib'
 import { awsPlaceOf, identityAt } from './app-cloud.ts'
 import type { ServedVersions } from './app-served.ts'
 
@@ -93,7 +93,7 @@ const staysBehind = ({ goesWithMachine, tags }: TaggedVolume): boolean =>
 
 /**
  * Undefined for a cluster that is not in AWS: its template brings its own kubeconfig, its control plane is not ours, or
- * no run for it ever began.
+ * its API was never up.
  */
 async function placeOf({ objects, cache, versions }: InstancesWorld, cluster: Key): Promise<Place | undefined> {
   const namespace = cluster.namespace ?? ''
@@ -105,7 +105,8 @@ async function placeOf({ objects, cache, versions }: InstancesWorld, cluster: Ke
   if (!plane) return undefined
   const name = eksApplyName(plane, cluster.name)
   const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
-  if (!apply && !plane.status?.workspaceTemplateStatus) return undefined
+  // A kubeconfig with a token that expires is one of EKS; any other came from the template, or there is none.
+  if (!apply && plane.status?.kubeconfig?.expiresAt === undefined) return undefined
   if (apply && (await bringsKubeconfig(objects, apply))) return undefined
   const network = networkOf(await infraOf(objects, facts), cluster.name)
   const place = apply ? awsPlaceOf(apply) : { ...identityOf(plane, network), region: undefined }
@@ -118,6 +119,7 @@ async function placeOf({ objects, cache, versions }: InstancesWorld, cluster: Ke
     )
   const eks =
     textOf(apply?.status?.outputs?.['cluster_name']) ??
+    textOf(outputsOf(plane)['cluster_name']) ??
     apply?.spec.variables?.['cluster_name'] ??
     network.clusterName ??
     cluster.name
@@ -141,6 +143,12 @@ async function bringsKubeconfig(objects: Objects, { metadata, spec }: WorkspaceT
   if (name === undefined) return false
   const secret = await objects.get<Secret>(SecretKind, { namespace, name })
   return (secret?.data?.['kubeconfig'] ?? '') !== ''
+}
+
+/** What the last run answered; kept when its apply is gone. */
+function outputsOf({ status }: CAPTControlPlane): Readonly<Record<string, unknown>> {
+  const outputs = status?.workspaceStatus?.atProvider?.['outputs']
+  return isPlainObject(outputs) ? outputs : {}
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -165,7 +165,7 @@ describe('the machines of a cluster in AWS', () => {
     assert.deepEqual(asked, [])
   })
 
-  const began = { workspaceTemplateStatus: { ready: true } }
+  const began = { kubeconfig: { expiresAt: '2026-01-01T00:15:00Z' } }
   for (const [what, apply] of [
     ['the apply of the control plane is gone', 'gone'],
     ['nobody told it a region', { spec: { variables: {} } }],
@@ -183,7 +183,7 @@ describe('the machines of a cluster in AWS', () => {
       }
     })
 
-  it('are none when no run for the control plane ever began', async () => {
+  it('are none when its apply is gone and EKS never answered', async () => {
     const { instances, asked } = await open('gone', {}, { infra: { spec: { region: 'eu-west-1' } } })
     assert.deepEqual(await instances.list(cluster), [])
     assert.deepEqual(asked, [])

@@ -161,6 +161,7 @@ export function aPlaneSeen(over: PlaneOver = {}): PlaneSeen {
       reached: { is: 'yes' },
       secrets: { is: 'unknown' },
       cleared: { is: 'yes' },
+      swept: { is: 'yes' },
     },
     nowMs: NOW_MS,
     ...over.seen,

@@ -5,6 +5,7 @@ export {
   type ClusterTeardown,
   type ClusterTeardownPorts,
   clusterTeardown,
+  type TeardownPhase,
   type TeardownProgress,
 } from './cluster-teardown.ts'
 export { defaultPipeline, FLUX_WISH, KARPENTER_GATE, KARPENTER_WISH, NODE_POOL_WISH } from './default-pipeline.ts'

@@ -225,6 +225,7 @@ describe('what a deleted cluster leaves in AWS', { skip }, () => {
         world,
         cluster,
         object(CAPTControlPlane, 'demo', {}),
+        'before',
       )
       if (isOver) return { leftovers: [...leftovers].sort(), events, message }
     }

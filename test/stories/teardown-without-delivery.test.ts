@@ -103,9 +103,28 @@ describe('a deleted Cluster without an AddonDelivery', () => {
     assert.deepEqual(await held(), ['volume vol-1'])
     assert.deepEqual(
       reported().map(({ about, message }) => `${about}: ${message}`),
-      ['CAPTControlPlane/demo', 'Cluster/demo'].map(
-        (about) => `${about}: Left behind: volume vol-1. Delete it by hand, unless it is still needed`,
+      ['CAPTControlPlane/demo: ', 'Cluster/demo: CAPTControlPlane demo: '].map(
+        (about) => `${about}Left behind: volume vol-1. Delete it by hand, unless it is still needed`,
       ),
     )
+  })
+
+  it('has its network cleared again after EKS is gone, and before the VPC goes', async () => {
+    await furnished()
+    const ledger = simulatedLedger(world.cluster.others, key)
+    const atDestroy: Promise<readonly unknown[]>[] = []
+    const push = world.ledger.push.bind(world.ledger)
+    world.ledger.push = (...entries) => {
+      const [{ name } = { name: '' }] = entries
+      if (name.endsWith('-vpc')) atDestroy.push(ledger.objects())
+      // Nodes leave an interface when their group is destroyed.
+      else void ledger.hold({ kind: 'network interface', id: 'eni-1' })
+      return push(...entries)
+    }
+    await world.remove(ClusterKind, 'demo')
+    await until('the Cluster is gone', isGone)
+    assert.deepEqual(await Promise.all(atDestroy), [[]])
+    assert.deepEqual(await ledger.objects(), [])
+    assert.ok(world.events.some(({ message }) => message === 'Deleted network interface eni-1'))
   })
 })

@@ -1,11 +1,10 @@
 // Carries out what was decided about a CAPTControlPlane. Each step is safe to repeat.
 
-import type { ClusterTeardown } from '#addons'
+import type { ClusterTeardown, TeardownPhase } from '#addons'
 import {
   type AnyObject,
   CAPTControlPlane,
   CONTROL_PLANE_FINALIZER,
-  clusterOwnerOf,
   keyOf,
   kubeconfigSecretName,
   type Secret,
@@ -69,7 +68,7 @@ export async function actOnControlPlane(world: World, ports: ActPorts, seen: Obs
     case 'reach':
       return reachServer(world, ports, seen)
     case 'clear-cluster':
-      return clearCluster(world, ports, seen)
+      return clearCluster(world, ports, seen, action.phase)
     case 'delete-workers':
       for (const { kind, name, uid } of action.workers)
         await objects.delete(kind, { namespace: object.metadata.namespace ?? '', name }, { uid })
@@ -86,23 +85,22 @@ const clusterKey = ({ object, clusterName }: Observed) => ({
   name: clusterName,
 })
 
-async function clearCluster(world: World, { teardown, memory }: ActPorts, seen: Observed): Promise<void> {
+async function clearCluster(
+  world: World,
+  { teardown, memory }: ActPorts,
+  seen: Observed,
+  phase: TeardownPhase,
+): Promise<void> {
   const { object } = seen
-  const found = await teardown?.advance(world, clusterKey(seen), object)
+  const found = await teardown?.advance(world, clusterKey(seen), object, phase)
   if (found && !found.isOver) {
     const { message, retryAfterSeconds } = found
-    return memory.noteCleared(keyOf(object), { message, hint: '', retryAfterSeconds })
+    return memory.noteCleared(keyOf(object), phase, { message, hint: '', retryAfterSeconds })
   }
-  memory.noteCleared(keyOf(object))
+  memory.noteCleared(keyOf(object), phase)
   if (!found || found.leftovers.length === 0) return
   const message = `Left behind: ${found.leftovers.join(', ')}. Delete it by hand, unless it is still needed`
-  const cluster = clusterOwnerOf(object)
-  const { namespace = '' } = object.metadata
-  for (const about of [
-    object,
-    cluster && { ...cluster, metadata: { name: cluster.name, namespace, uid: cluster.uid } },
-  ])
-    if (about) world.events.emit(about as AnyObject, { type: 'Warning', reason: 'LeftBehind', message })
+  world.events.emit(object, { type: 'Warning', reason: 'LeftBehind', message })
 }
 
 async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen: Observed): Promise<void> {

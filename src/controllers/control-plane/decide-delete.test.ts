@@ -9,7 +9,9 @@ const DELETED_MS = Date.UTC(2026, 0, 1)
 
 interface Given {
   readonly cleared?: Observed['memory']['cleared']
+  readonly swept?: Observed['memory']['swept']
   readonly isUp?: boolean
+  readonly isDestroyed?: boolean
 }
 
 function seen(deliveries: readonly Delivery[], secondsSince: number, given: Given = {}): Observed {
@@ -26,12 +28,12 @@ function seen(deliveries: readonly Delivery[], secondsSince: number, given: Give
       status: { initialization: { controlPlaneInitialized: given.isUp ?? true } },
     },
     cluster: undefined,
-    apply: { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
+    apply: given.isDestroyed ? undefined : { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
     facts: { deleting: false, state: { is: 'applied' } },
     deliveries,
     workers: [],
     kubeconfig: undefined,
-    memory: { isKept: true, cleared: given.cleared ?? { is: 'yes' } },
+    memory: { isKept: true, cleared: given.cleared ?? { is: 'yes' }, swept: given.swept ?? { is: 'yes' } },
     nowMs: DELETED_MS + secondsSince * 1000,
   } as unknown as Observed
 }
@@ -73,6 +75,10 @@ describe('EKS of a deleted control plane', () => {
     ['waits while it is cleared', [], { cleared: waits }, 'ClearingCluster'],
     ['goes when it is cleared', [], { cleared: { is: 'yes' } }, 'delete-apply'],
     ['is not cleared twice', [delivery({ tornDown: true })], { cleared: unknown }, 'delete-apply'],
+    ['leaves its network to be searched', [], { isDestroyed: true, swept: unknown }, 'clear-cluster'],
+    ['is not over while its network is cleared', [], { isDestroyed: true, swept: waits }, 'ClearingNetwork'],
+    ['is over when its network is clear', [], { isDestroyed: true }, 'remove-finalizer'],
+    ['is over at once when it never was', [], { isDestroyed: true, isUp: false, swept: unknown }, 'remove-finalizer'],
     ['is not cleared when its API was never up', [], { cleared: unknown, isUp: false }, 'delete-apply'],
   ] as const)
     it(what, () => {

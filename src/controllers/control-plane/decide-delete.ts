@@ -29,7 +29,8 @@ export function decideDelete(seen: Observed): Decision<Action> {
   if (workers.length > 0) return act({ do: 'delete-workers', workers })
   if (seen.workers.length > 0) return waiting('WaitingForWorkers', `Waiting for ${names(seen.workers)} to be deleted`)
 
-  if (!apply || strangerOwning(apply, object)) return release
+  if (!apply) return sweepNetwork(seen) ?? release
+  if (strangerOwning(apply, object)) return release
   if (!facts.deleting) return act({ do: 'delete-apply' })
   const { state } = facts
   if (state.is === 'failed') return stalled('ControlPlaneDeletionFailed', state.message, state.hint)
@@ -46,8 +47,15 @@ function clearCluster({
 }: Observed): Decision<Action> | undefined {
   if (!apply || facts.deleting || deliveries.some(({ tornDown }) => tornDown)) return undefined
   if (object.status?.initialization?.controlPlaneInitialized !== true || cleared.is === 'yes') return undefined
-  if (cleared.is === 'unknown') return act({ do: 'clear-cluster' })
+  if (cleared.is === 'unknown') return act({ do: 'clear-cluster', phase: 'before' })
   return waiting('ClearingCluster', cleared.message, cleared.retryAfterSeconds)
+}
+
+/** Interfaces and security groups that were in use until EKS and its nodes were gone: they would hold the VPC. */
+function sweepNetwork({ object, memory: { swept } }: Observed): Decision<Action> | undefined {
+  if (object.status?.initialization?.controlPlaneInitialized !== true || swept.is === 'yes') return undefined
+  if (swept.is === 'unknown') return act({ do: 'clear-cluster', phase: 'after' })
+  return waiting('ClearingNetwork', swept.message, swept.retryAfterSeconds)
 }
 
 /** EKS never goes before the nodes that delivered add-ons made: without their controller these would run on for ever. */

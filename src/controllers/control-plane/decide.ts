@@ -1,4 +1,5 @@
 // Decides the next step for one CAPTControlPlane. Pure: same observation, same decision; time is in the observation.
+import type { TeardownPhase } from '#addons'
 import { blocksMove, CAPTCluster, CONTROL_PLANE_FINALIZER, type Endpoint, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
@@ -17,8 +18,9 @@ import { isWhole, REFRESH_ERROR_ANNOTATION, SOURCE_ANNOTATION } from './secrets.
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
   | {
-      readonly do: 'ensure-spot-role' | 'write-secrets' | 'keep-kubeconfig' | 'reach' | 'clear-cluster' | 'delete-apply'
+      readonly do: 'ensure-spot-role' | 'write-secrets' | 'keep-kubeconfig' | 'reach' | 'delete-apply'
     }
+  | { readonly do: 'clear-cluster'; readonly phase: TeardownPhase }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
   | { readonly do: 'set-endpoint'; readonly endpoint: Endpoint }
   | { readonly do: 'delete-workers'; readonly workers: readonly Worker[] }

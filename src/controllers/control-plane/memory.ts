@@ -1,5 +1,6 @@
 // What the control plane controller knows without asking: answers of AWS and of workload clusters, and whose kubeconfig
 // is being kept. All of it may be lost; it is found out again when it is needed.
+import type { TeardownPhase } from '#addons'
 import { type Key, keyText } from '#api'
 import type { Clock } from '#lib'
 import { hashOf } from '#lib'
@@ -21,6 +22,8 @@ export interface Recollection {
   readonly secrets: Answer
   /** Whether a deleted Cluster without add-ons has let go of its balancers and nodes. */
   readonly cleared: Answer
+  /** The same for its network, after EKS is gone. */
+  readonly swept: Answer
 }
 
 export interface NotedFault {
@@ -34,7 +37,7 @@ export interface Memory {
   noteSpotRole(account: string, fault?: NotedFault): void
   noteReached(key: Key, source: string, fault?: NotedFault): void
   noteSecrets(key: Key, source: string, fault?: NotedFault): void
-  noteCleared(key: Key, waiting?: NotedFault & { readonly retryAfterSeconds: number }): void
+  noteCleared(key: Key, phase: TeardownPhase, waiting?: NotedFault & { readonly retryAfterSeconds: number }): void
   /** The kubeconfig that was just written, for the one look through it that follows; it is not kept beyond that. */
   handOver(key: Key, kubeconfig: string): void
   takeOver(key: Key): string | undefined
@@ -81,7 +84,8 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
         spotRole: toAnswer(spotRoles.get(account)),
         reached: about(reached),
         secrets: about(secrets),
-        cleared: toAnswer(cleared.get(keyText(key))),
+        cleared: toAnswer(cleared.get(`before ${keyText(key)}`)),
+        swept: toAnswer(cleared.get(`after ${keyText(key)}`)),
       }
     },
     noteSpotRole(account, fault) {
@@ -93,10 +97,10 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
     noteSecrets(key, source, fault) {
       secrets.set(keyText(key), { source, fault, untilMs: clock.monotonic() + SECRETS_RETRY_MS })
     },
-    noteCleared(key, waiting) {
+    noteCleared(key, phase, waiting) {
       const untilMs = clock.monotonic() + (waiting?.retryAfterSeconds ?? 0) * 1000
       const fault = waiting && { message: waiting.message, hint: waiting.hint }
-      cleared.set(keyText(key), { fault, untilMs })
+      cleared.set(`${phase} ${keyText(key)}`, { fault, untilMs })
     },
     handOver: (key, kubeconfig) => void handed.set(keyText(key), kubeconfig),
     takeOver(key) {
@@ -108,7 +112,8 @@ export function createMemory(clock: Clock, keeper: KubeconfigKeeper): Memory {
       handed.delete(keyText(key))
       reached.delete(keyText(key))
       secrets.delete(keyText(key))
-      cleared.delete(keyText(key))
+      cleared.delete(`before ${keyText(key)}`)
+      cleared.delete(`after ${keyText(key)}`)
       keeper.forget(key)
     },
   }
