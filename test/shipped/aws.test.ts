@@ -62,18 +62,18 @@ describe('the shipped program and AWS', { skip }, () => {
   let moto: Moto
   let endpoint: EksEndpoint
   let ambient: Home
-  let warm: Promise<unknown>
   const homes: Home[] = []
 
   before(async () => {
     shipped = shippedProgram()
     moto = await startMoto(program!)
-    warm = warmUp()
+    const warm = warmUp()
     endpoint = await startEksEndpoint((await shipped.up('workload')).kubeconfig)
     ambient = await open('ambient', {
       AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId,
       AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey,
     })
+    await warm
   })
   after(async () => {
     for (const { connection } of homes) await connection.close()
@@ -82,10 +82,13 @@ describe('the shipped program and AWS', { skip }, () => {
     await moto?.stop()
   })
 
-  /** The first answer about tags loads half of moto, which may take longer than the program waits for AWS. */
+  /** moto loads a service when it is first asked, which on a busy machine may take longer than the program waits for AWS. */
   const warmUp = () =>
-    Promise.all(
-      [REGION, 'us-east-1'].map((region) =>
+    Promise.all([
+      moto.query('sts', REGION, { Action: 'GetCallerIdentity', Version: '2011-06-15' }),
+      moto.query('ec2', REGION, { Action: 'DescribeInstances', Version: '2016-11-15' }),
+      moto.query('elasticloadbalancing', REGION, { Action: 'DescribeLoadBalancers', Version: '2015-12-01' }),
+      ...[REGION, 'us-east-1'].map((region) =>
         fetch(moto.url, {
           method: 'POST',
           headers: {
@@ -96,7 +99,7 @@ describe('the shipped program and AWS', { skip }, () => {
           body: '{}',
         }).then((answer) => answer.text()),
       ),
-    )
+    ])
 
   async function open(data: string, env: Readonly<Record<string, string>>): Promise<Home> {
     const up = await shipped.up(data, [], { env: { ...env, AWS_ENDPOINT_URL: moto.url, AWS_REGION: REGION } })
@@ -284,7 +287,6 @@ describe('the shipped program and AWS', { skip }, () => {
         },
         timeoutMs: 120_000,
       })
-    await warm
     const before = await doctor()
     assert.equal(before.code, 0, before.out + before.err)
 
