@@ -20,8 +20,27 @@ export function createRedactor(values: Iterable<string>): Redactor {
       for (const encoded of encodingsOf(part)) if (encoded.length >= MIN_ENCODED_LENGTH) known.add(encoded)
     }
   }
-  const longestFirst = [...known].sort((a, b) => b.length - a.length)
-  return (text) => redact(longestFirst.reduce((masked, value) => masked.replaceAll(value, MASK), text))
+  const byStart = Map.groupBy(
+    [...known].sort((a, b) => b.length - a.length),
+    (value) => value.slice(0, MIN_LENGTH),
+  )
+  return (text) => redact(byStart.size === 0 ? text : mask(text, byStart))
+}
+
+/** One pass over the text, however many values there are: a key file of a thousand lines has as many. */
+function mask(text: string, byStart: ReadonlyMap<string, readonly string[]>): string {
+  let masked = ''
+  let done = 0
+  for (let at = 0; at + MIN_LENGTH <= text.length; ) {
+    const found = byStart.get(text.slice(at, at + MIN_LENGTH))?.find((value) => text.startsWith(value, at))
+    if (found === undefined) at++
+    else {
+      masked += text.slice(done, at) + MASK
+      at += found.length
+      done = at
+    }
+  }
+  return masked + text.slice(done)
 }
 
 /** A value as it looks inside quotes, JSON, JSON inside quotes, base64 and addresses. */

@@ -14,6 +14,7 @@ const ACCEPTED: readonly (readonly [key: string, text: string])[] = [
   ['web-identity-token', 'eyJ'],
   ['credentials', '[default]\naws_access_key_id = a\naws_secret_access_key=b\n# a comment\n'],
   ['config', '[profile one] ; the first\r\nregion = x\r\nrole_arn: arn\r\ns3 =\r\n  addressing_style = path\r\n'],
+  ['config', '[services local]\nsts =\n  endpoint_url = http://127.0.0.1:1\n'],
   ['GOOGLE_CREDENTIALS', '{"type":"service_account"}'],
   ['GOOGLE_PROJECT', 'p'],
   ['ARM_CLIENT_SECRET', 's'],
@@ -63,6 +64,8 @@ const REFUSED: readonly (readonly [key: string, text: string, why: RegExp])[] = 
   ['config', '[a]\nweb_identity_token_file = /x', /line 2 has a setting/],
   ['config', '[a]\nca_bundle = /x', /line 2 has a setting/],
   ['config', '[a]\nwhatever', /line 2 is neither/],
+  ['config', '[a]\ncredential_process =\n  sh -c x', /starts a program/],
+  ['config', '[a]\nsts =\n  sh -c x=y', /line 3 has a setting/],
 ]
 
 describe('A Secret with credentials', () => {

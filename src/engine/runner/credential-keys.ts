@@ -162,7 +162,9 @@ function awsFileRefusal(text: string): string | undefined {
     if (!match) return `line ${i + 1} is neither a section nor a setting`
     const setting = match[1]!.toLowerCase()
     if (setting === 'credential_process') return 'the setting credential_process starts a program'
-    if (!AWS_SETTINGS.test(setting))
+    // The name of a service, with its settings in the lines below.
+    const isHeading = /^[a-z0-9_]+\s*=$/.test(content)
+    if (!AWS_SETTINGS.test(setting) && !isHeading)
       return `line ${i + 1} has a setting that is not accepted: keys, region, role and endpoints are`
   }
   return undefined
