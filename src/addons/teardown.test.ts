@@ -244,6 +244,65 @@ describe('a step of a teardown', () => {
   ] as const)
     it(`with a dead Karpenter ${what}`, () => assert.equal(decided(of, minutes)[0], word))
 
+  it('always ends when the Cluster is deleted, whatever is observed and however long nothing changes', () => {
+    const types = [
+      'probe',
+      'node-pools',
+      'node-claims',
+      'load-balancers',
+      'node-classes',
+      'release',
+      'definitions',
+      'objects',
+      'cloud',
+    ] as const
+    const things = fc.array(
+      fc.record({
+        isDeleting: fc.boolean(),
+        finalizers: fc.subarray(['foregroundDeletion', 'karpenter.sh/termination', 'finalizers.fluxcd.io', 'other/x']),
+      }),
+      { maxLength: 3 },
+    )
+    const survey = fc.record({
+      instances: fc.subarray(['i-1', 'i-2']),
+      volumes: fc.subarray(['vol-1']),
+      network: fc.option(fc.subarray([balancer, unsure]), { nil: undefined }),
+      faults: fc.subarray([fault]),
+    })
+    const given = fc.record({
+      type: fc.constantFrom(...types),
+      left: things,
+      nodes: things,
+      alive: fc.option(fc.boolean(), { nil: undefined }),
+      isOpen: fc.boolean(),
+      isAbsent: fc.boolean(),
+      survey,
+      mayTerminate: fc.boolean(),
+      mayDeleteNetwork: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(given, ({ type, left, nodes, alive, isOpen, isAbsent, survey, ...may }) => {
+        const toThings = (some: typeof left) => some.map((one, i) => thing('X', `x-${i}`, one))
+        const base = seen(type, {
+          left: toThings(left),
+          ...(alive === undefined ? {} : { alive }),
+          survey,
+          isWorkloadOpen: isOpen,
+          isWorkloadAbsent: isAbsent,
+          unreachableSince: startedAt,
+          ...may,
+        })
+        const sight = base.current!.sight && { ...base.current!.sight, nodes: toThings(nodes) }
+        const { status } = judgeTeardown({ ...base, current: { ...base.current!, sight } }, START_MS + 60 * MINUTE_MS)
+        assert.ok(
+          status.steps!.every((step) => step.state !== 'Running'),
+          JSON.stringify(status),
+        )
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   it('names what it strips, Nodes included', () => {
     const { decision } = judgeTeardown(claims([claim], [node]), START_MS + 2 * MINUTE_MS)
     assert.ok(decision.is === 'act')

@@ -78,8 +78,9 @@ function judgeStep(seen: TeardownSeen, sight: StepSight, startedMs: number, nowM
   if (undeleted.length > 0 && (step.type !== 'node-claims' || waitedMs >= timeoutMs / 2)) {
     const where = step.type === 'sets' ? 'home' : 'workload'
     const foreground = step.type === 'node-pools' ? { foreground: true } : {}
-    // A controller that makes them again must not keep the teardown from ending.
-    if (step.type !== 'load-balancers' || waitedMs < timeoutMs)
+    // What is refused or made again and again must not keep the teardown from ending. Balancers are found by tag later.
+    const limitMs = step.type === 'load-balancers' ? timeoutMs : 2 * timeoutMs
+    if (seen.cause === 'wish' || waitedMs < limitMs)
       return running(seen, act<TeardownAction>({ do: 'delete', things: undeleted, where, ...foreground }), message)
   }
   if (seen.cause === 'wish' && waitedMs >= timeoutMs) return stuck(seen, sight, message)
@@ -129,12 +130,13 @@ function judgeDead(
   const leftovers = [...seen.leftovers, ...(survey ? describeSurvey(survey) : [])]
   const noted = { ...seen, leftovers: [...new Set(leftovers)] }
   const things = [...left, ...nodes]
+  const mayAct = nowMs < sweptMs + SWEEP_LIMIT_MS
   const undeleted = things.filter((thing) => !thing.isDeleting)
-  if (undeleted.length > 0)
+  if (undeleted.length > 0 && mayAct)
     return running(noted, act<TeardownAction>({ do: 'delete', things: undeleted, where: 'workload' }), message)
   const finalizers = step.type === 'release' || step.type === 'objects' ? FLUX_FINALIZERS : KARPENTER_FINALIZERS
   const held = things.filter((thing) => thing.finalizers.some((name) => finalizers.includes(name)))
-  if (held.length > 0) {
+  if (held.length > 0 && mayAct) {
     const text = `${message}; the controller is not running, finalizers are taken off`
     return running(noted, act<TeardownAction>({ do: 'strip-finalizers', things: held, finalizers }), text)
   }
