@@ -1,6 +1,6 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
 import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
-import { isAsApplied, type Workspace } from '#engine'
+import { isAsApplied, type Reconstruction, type Workspace } from '#engine'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { decidePaused } from '../cluster/paused.ts'
 import { type Action, unreachable } from './actions.ts'
@@ -20,11 +20,18 @@ export function decide(seen: Observed): Decision<Action> {
   if (seen.paused !== undefined) return decidePaused(apply, isRunning)
   if (!apply.metadata.finalizers?.includes(APPLY_FINALIZER)) return act({ do: 'add-finalizer' })
   if (isRunning) return decideRunning(seen)
+  if (seen.remains?.is === 'stalled') return recordUnreadable(seen.remains)
   if (view.activity === 'lost' && (apply.spec.suspend || !isWorthResuming(view.record?.run)))
     return act({ do: 'abandon-run' })
   if (view.activity === 'unreachable') return unreachable(seen)
   return settle(seen, lookAgain(seen, decideInputs(seen)))
 }
+
+/** Somebody who restores or deletes its Secret tells nobody: it is read this often. */
+const RECORD_SECONDS = 60
+
+const recordUnreadable = ({ message, hint }: Extract<Reconstruction, { readonly is: 'stalled' }>): Decision<Action> =>
+  stalled('RecordUnreadable', message, hint, RECORD_SECONDS)
 
 function decideRunning({ apply, view, retryToken }: Observed): Decision<Action> {
   const run = view.record?.run

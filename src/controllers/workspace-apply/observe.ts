@@ -39,7 +39,7 @@ export interface Observed {
   readonly apply: WorkspaceTemplateApply
   readonly owner: Owner
   readonly view: WorkspaceView
-  /** What is left, read when a deletion is about to find that nothing is. */
+  /** What is left, read when a deletion is about to find that nothing is, and when the record is damaged. */
   readonly remains?: Reconstruction | undefined
   /** What keeps everything still, in words. */
   readonly paused: string | undefined
@@ -96,7 +96,7 @@ export async function observeApply(
   }: ObserveOptions,
 ): Promise<Observed> {
   const { namespace = '', name } = apply.metadata
-  const view = await engine.observe({ namespace, name })
+  const { view, isRecordDamaged } = await observeRun(engine, { namespace, name })
   const ref = { namespace: apply.spec.templateRef.namespace ?? namespace, name: apply.spec.templateRef.name }
   const found = cache.get<WorkspaceTemplate>(WorkspaceTemplate, ref)
   const isAllowed = found !== undefined && allowsNamespace(found, namespace)
@@ -113,9 +113,10 @@ export async function observeApply(
     apply,
     owner: ownerOf(apply),
     view,
-    remains: needsLastLook(apply, view)
-      ? await engine.reconstruct(ownerOf(apply), apply.status?.state?.resources)
-      : undefined,
+    remains:
+      isRecordDamaged || needsLastLook(apply, view)
+        ? await engine.reconstruct(ownerOf(apply), apply.status?.state?.resources)
+        : undefined,
     paused: pauseOf(clusterOf(cache, clusterKind, apply), apply),
     template,
     forbidden:
@@ -134,6 +135,19 @@ export async function observeApply(
     deletionLeftSeconds: deletionLeft(apply, view.record, clock.now()),
     credentialsChanged,
     retryToken: apply.metadata.annotations?.[RETRY_ANNOTATION],
+  }
+}
+
+/** A record that cannot be read is unknown, and nothing more: the other sources say what to do. */
+async function observeRun(
+  engine: Engine,
+  key: { readonly namespace: string; readonly name: string },
+): Promise<{ readonly view: WorkspaceView; readonly isRecordDamaged: boolean }> {
+  try {
+    return { view: await engine.observe(key), isRecordDamaged: false }
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
+    return { view: { record: undefined, activity: 'idle', cancelling: false }, isRecordDamaged: true }
   }
 }
 
