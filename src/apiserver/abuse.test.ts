@@ -7,7 +7,7 @@ import { type Started, startInTempFolder } from './started.ts'
 
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const LOOSE = '/apis/example.com/v1/namespaces/default/looses'
-const MANY = 200
+const MANY = 1000
 
 const looseCrd = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -176,6 +176,22 @@ describe('a request that asks too much', () => {
     assert.ok(performance.now() - began < 60_000, `${performance.now() - began} ms`)
   })
 
+  it('compares long lists of finalizers and owners in a time that grows with their length alone', async () => {
+    const finalizers = Array.from({ length: 40_000 }, (_, i) => `example.com/${i}`)
+    const ownerReferences = Array.from({ length: 8000 }, (_, i) => ({
+      apiVersion: 'example.com/v1',
+      kind: 'Loose',
+      name: `n-${i}`,
+      uid: `uid-${i}`,
+    }))
+    const began = performance.now()
+    const body = { ...loose('held', {}), metadata: { name: 'held', finalizers, ownerReferences } }
+    assert.equal((await api.call('POST', LOOSE, body)).code, 201)
+    const patched = await api.call('PATCH', `${LOOSE}/held`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
+    assert.equal(patched.code, 200)
+    assert.ok(performance.now() - began < 30_000, `${performance.now() - began} ms`)
+  })
+
   const fill = async (namespace: string, finalizers: string[] = []) => {
     await api.call('POST', '/api/v1/namespaces', { metadata: { name: namespace } })
     for (let i = 0; i < MANY; i += 50)
@@ -206,7 +222,7 @@ describe('a request that asks too much', () => {
     })
     const answered = await answeredUntil(() => done)
     assert.equal(items((await removing).body).length, MANY)
-    assert.ok(answered >= 3, `${answered} answers`)
+    assert.ok(answered >= 2, `${answered} answers`)
     assert.equal(items((await api.call('GET', '/api/v1/namespaces/many/configmaps')).body).length, 0)
   })
 
@@ -217,7 +233,7 @@ describe('a request that asks too much', () => {
     const read = async () => (await api.call('GET', '/api/v1/namespaces/full')).body
     const conditions = (body: Loose) => JSON.stringify(body['status']?.['conditions'] ?? [])
     const answered = await answeredUntil(async () => conditions(await read()).includes('has 1 resource instances'))
-    assert.ok(answered >= 3, `${answered} answers`)
+    assert.ok(answered >= 1, `${answered} answers`)
     assert.match(conditions(await read()), /a\.b\/c in 1 resource instances/)
     await api.call(
       'PATCH',

@@ -52,7 +52,8 @@ function collect(world: World, found: Found): void {
   const solid = states.filter(({ state }) => state === 'alive')
   if (solid.length > 0) {
     // Some owner remains: the others are forgotten, the object stays.
-    if (solid.length < states.length) keepOwners(world, found, (ref) => solid.some((item) => item.ref.uid === ref.uid))
+    const kept = new Set(solid.map(({ ref }) => ref.uid))
+    if (solid.length < states.length) keepOwners(world, found, (ref) => kept.has(ref.uid))
     return
   }
   const waiting = states.some(({ state }) => state === 'waiting')
@@ -69,9 +70,15 @@ function stateOf(world: World, dependent: ApiObject, ref: OwnerReference): 'aliv
   // Something without a namespace cannot belong to something in one: such a reference is never resolved.
   if (type.namespaced && dependent.metadata.namespace === undefined) return 'unknown'
   const namespace = type.namespaced ? dependent.metadata.namespace! : ''
-  const owner = world.store.read(type.collection, namespace, ref.name)
-  if (!owner || owner.metadata.uid !== ref.uid) return 'gone'
-  return isForeground(owner) ? 'waiting' : 'alive'
+  // By uid, because an index answers that: a lookup by name reads the rows beside it, which may be large.
+  const owner = world.store.findByUid(ref.uid)
+  const isSame =
+    owner?.collection.group === type.collection.group &&
+    owner.collection.resource === type.collection.resource &&
+    owner.object.metadata.name === ref.name &&
+    (owner.object.metadata.namespace ?? '') === namespace
+  if (!isSame) return 'gone'
+  return isForeground(owner.object) ? 'waiting' : 'alive'
 }
 
 function isForeground({ metadata }: ApiObject): boolean {

@@ -170,7 +170,8 @@ export function metadataUpdateFaults(next: Metadata, old: Metadata): readonly Fa
   immutable('name')
   immutable('namespace')
   immutable('uid')
-  const added = (next.finalizers ?? []).filter((name) => !(old.finalizers ?? []).includes(name))
+  const held = new Set(old.finalizers ?? [])
+  const added = (next.finalizers ?? []).filter((name) => !held.has(name))
   if (old.deletionTimestamp && added.length > 0) {
     const why = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((name) => `"${name}"`).join(', ')}}`
     faults.push(forbiddenFault('metadata.finalizers', why))
