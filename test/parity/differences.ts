@@ -115,10 +115,20 @@ export const DIFFERENCES: readonly Difference[] = [
     real: 'answers in protobuf too',
     why: 'Every client that prefers protobuf also accepts JSON.',
   }),
-  known('openapi-v2', 'OpenAPI v2', /ours 404/, {
-    ours: 'not served',
-    real: 'served',
-    why: 'kubectl and client-go use v3, which is served.',
+  known('openapi-v2', 'OpenAPI v2', /^(type|body)/, {
+    ours: 'an empty document',
+    real: 'every kind',
+    why: 'kubectl and client-go use v3, which has every kind; v2 is asked for when a kind is in neither.',
+  }),
+  known('no-effect', 'Kinds that are stored without effect', /^warning/, {
+    ours: 'warns whoever writes an admission webhook, a quota, a limit range or an API service that it has no effect',
+    real: 'acts on them',
+    why: 'A policy that is believed to hold and does not is worse than none. Conversion webhooks are not called either: requests in another than the storage version are refused.',
+  }),
+  known('unserved-group', 'Groups that are not served', /^(type|body)/, {
+    ours: 'answers 404 with a Status',
+    real: 'answers 404 with plain text',
+    why: 'Clients read a Status, and say that the resource is missing instead of failing on the form.',
   }),
   known('metrics', 'Metrics of the API server', /ours 404/, {
     ours: 'not served',

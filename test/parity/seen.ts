@@ -228,6 +228,13 @@ export const SEEN = {
   ],
   protobuf: ['the wire: GET protobuf alone', 'the wire: GET a form of the future', 'the wire: GET a group nobody has'],
   'openapi-v2': ['the wire: GET the old description'],
+  'no-effect': [
+    'built-in kinds: POST v1/resourcequotas, with its defaults',
+    'built-in kinds: POST v1/limitranges, with its defaults',
+    'built-in kinds: POST admissionregistration.k8s.io/v1/validatingwebhookconfigurations, with its defaults',
+    'built-in kinds: POST admissionregistration.k8s.io/v1/mutatingwebhookconfigurations, with its defaults',
+  ],
+  'unserved-group': ['objects: GET a group that is not served', 'definitions: GET its objects are not served'],
   metrics: ['the wire: GET metrics'],
   outside: ['the wire: GET a part that is not percent-encoded', 'discovery: GET the description of nothing'],
 } as const satisfies Readonly<Record<string, readonly string[]>>

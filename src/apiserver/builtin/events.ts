@@ -21,11 +21,10 @@ export function toCoreEvent(event: ApiObject): ApiObject {
  * nothing to sort by. They are served with the times that are known.
  */
 export function toServedCoreEvent(event: ApiObject): ApiObject {
-  if (event['lastTimestamp'] && event['firstTimestamp']) return event
-  const first =
-    textAt(event, 'firstTimestamp') || inSeconds(textAt(event, 'eventTime')) || event.metadata.creationTimestamp
+  if (event['lastTimestamp'] || !event['eventTime']) return event
+  const first = textAt(event, 'firstTimestamp') || inSeconds(textAt(event, 'eventTime'))
   const last = textAt(event, 'lastTimestamp') || inSeconds(textAt(event, 'series', 'lastObservedTime')) || first
-  return { ...event, firstTimestamp: first ?? null, lastTimestamp: last ?? null }
+  return { ...event, firstTimestamp: first, lastTimestamp: last }
 }
 
 const inSeconds = (time: string): string => time.replace(/\.\d+Z$/, 'Z')
