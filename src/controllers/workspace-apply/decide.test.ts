@@ -287,6 +287,20 @@ describe('deletion of a workspace apply', () => {
     })
   })
 
+  it('resumes a destroy whose runner died, but not without end', () => {
+    const lost = (resumed: number) => view(made(aRun({ verb: 'destroy', phase: 'Apply', resumed })), 'lost')
+    expect(seen({ apply: going(), view: lost(2) }), DESTROY)
+    expect(seen({ apply: going(), view: lost(3) }), { is: 'act', actions: [{ do: 'abandon-run' }] })
+  })
+
+  it('is Stalled when others hold it back longer than spec.deletionTimeout, and goes on when they are gone', () => {
+    const over = { apply: going(), view: view(made(aRun())), deletionLeftSeconds: 0 }
+    const held = decide(seen({ ...over, dependents: ['default/house'] }))
+    assert.partialDeepStrictEqual(held, { is: 'stalled', reason: 'DeletionOverdue' })
+    assert.match(held.is === 'stalled' ? held.hint : '', /delete default\/house.*retainWorkspaceOnDelete":true/)
+    expect(seen(over), DESTROY)
+  })
+
   it('says what to do when the destroy was refused, and tries again later', () => {
     const run = failed('user', { verb: 'destroy' })
     expect(seen({ apply: going(), view: view(made(run)), dueInSeconds: 20 }), {
