@@ -234,7 +234,11 @@ export const SEEN = {
     'built-in kinds: POST admissionregistration.k8s.io/v1/validatingwebhookconfigurations, with its defaults',
     'built-in kinds: POST admissionregistration.k8s.io/v1/mutatingwebhookconfigurations, with its defaults',
   ],
-  'unserved-group': ['objects: GET a group that is not served', 'definitions: GET its objects are not served'],
+  'unserved-group': [
+    'objects: GET a group that is not served',
+    'definitions: GET its objects are not served',
+    'the wire: GET an unknown group',
+  ],
   metrics: ['the wire: GET metrics'],
   outside: ['the wire: GET a part that is not percent-encoded', 'discovery: GET the description of nothing'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
