@@ -125,11 +125,13 @@ function clusterActor(
     accepts: isAsked,
     wakes: [],
     async observe({ objects }, cluster) {
-      if (cluster.metadata.deletionTimestamp && !isPlaying(keyOf(cluster)))
-        return { cluster, access: undefined, secret: undefined, isPlaying: true }
-      const access = await ports.realms.ensure(realmPath(keyOf(cluster)))
-      const secret = await objects.get<Secret>(SecretKind, secretKey(keyOf(cluster)))
-      return { cluster, access, secret, isPlaying: isPlaying(keyOf(cluster)) }
+      const key = keyOf(cluster)
+      const secret = await objects.get<Secret>(SecretKind, secretKey(key))
+      // A deletion goes on after a restart: the actors are needed for as long as the workload is there.
+      const isOver = cluster.metadata.deletionTimestamp && (!secret || secret.metadata.deletionTimestamp)
+      if (isOver && !isPlaying(key)) return { cluster, access: undefined, secret: undefined, isPlaying: true }
+      const access = await ports.realms.ensure(realmPath(key))
+      return { cluster, access, secret, isPlaying: isPlaying(key) }
     },
     decide: (seen): Decision<ClusterAction> => {
       if (!seen.access) return done
