@@ -343,9 +343,10 @@ class LocalEngine implements Engine {
   }
 
   async #refresh(key: ObjectKey): Promise<Versioned | undefined> {
+    // Forgotten first: a record that cannot be read must not be remembered as it was before it was damaged.
+    this.#known.delete(idOf(key))
     const seen = await readRecord(this.#options.objects, { namespace: key.namespace, name: key.name })
     if (seen) this.#known.set(idOf(key), seen.record)
-    else this.#known.delete(idOf(key))
     return seen
   }
 
