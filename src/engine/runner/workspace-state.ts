@@ -121,6 +121,8 @@ export class WorkspaceState {
     if (found.is === 'restore') this.#place(root, await this.#readCopy(record, found.copy))
     else if (found.is === 'empty') this.#place(root, undefined)
     else this.#place(root, found.from === 'folder' ? here : saved)
+    // A state that only the folder or a copy had is saved before anything is decided by it.
+    await this.#keeper.flush()
     this.#isSettled = true
   }
 
@@ -273,7 +275,7 @@ export class WorkspaceState {
 
   /** The newest whole state, saved or on its way. */
   get info(): StateInfo | undefined {
-    const text = this.#keeper.savedText
+    const text = this.#keeper.newestText
     return text === undefined ? undefined : readState(text)
   }
 }
