@@ -67,6 +67,7 @@ export const GRANTS: Readonly<Record<Part, readonly Grant[]>> = {
     owns(CONTROL_PLANE, 'captcontrolplanes'),
     watches(INFRA, 'captclusters', 'the network that the control plane goes into'),
     need(INFRA, 'workspacetemplateapplies', ['list', 'watch', 'create', 'patch', 'delete'], 'one per control plane'),
+    need(INFRA, 'workspacetemplateapplies', ['get'], 'the VPC of a cluster that is searched for what it left'),
     watches(INFRA, 'addondeliveries', 'add-ons go before the control plane'),
     CLUSTERS,
     need('', 'secrets', ['get', 'create', 'patch', 'delete'], 'kubeconfig and CA of each cluster; AWS identities'),

@@ -95,6 +95,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'patch clusterresourcesets.addons.cluster.x-k8s.io': 'only when a new version needs other carriers',
   'delete addondeliveries.infrastructure.cluster.x-k8s.io': 'only when a cluster is no longer selected',
   'get workspacetemplateapplies.infrastructure.cluster.x-k8s.io': 'only when a pipeline takes variables from one',
+  'get pods.': 'only when a run of an earlier pod is left, whose end proves that the run is dead',
 }
 
 for (const { what, manifests, home } of INSTALLS) {
