@@ -1,22 +1,9 @@
-// The campaign over damaged records. SEEDS=1-300 chooses the trials; LEDGER=FILE makes it resumable: a seed that has a line
-// there is not run again.
+// The campaign over damaged records; campaign.ts says how trials are chosen and how it is resumed.
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { type EngineWorld, engineWorld, hasTerraform, type Manager } from '../engine-world.ts'
-import { appendOutcome, describeTrial, runTrial, trialOf } from './damage.ts'
-
-const [first = 1, last = 300] = (process.env['SEEDS'] ?? '1-300').split('-').map(Number)
-const ledger = process.env['LEDGER']
-const done = new Set(
-  ledger && existsSync(ledger)
-    ? readFileSync(ledger, 'utf8')
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => (JSON.parse(line) as { seed: number }).seed)
-    : [],
-)
-const seeds = Array.from({ length: last - first + 1 }, (_, i) => first + i).filter((seed) => !done.has(seed))
+import { record, seedsToRun } from './campaign.ts'
+import { describeTrial, runTrial, trialOf } from './damage.ts'
 
 describe('damaged records', () => {
   let world: EngineWorld
@@ -28,14 +15,6 @@ describe('damaged records', () => {
   })
   after(() => world.close())
 
-  for (const seed of seeds)
-    it(describeTrial(trialOf(seed)), async () => {
-      try {
-        const outcome = await runTrial(world, managed, trialOf(seed))
-        if (ledger) appendOutcome(ledger, outcome)
-      } catch (error) {
-        if (ledger) appendOutcome(ledger, { seed, failed: String(error) })
-        throw error
-      }
-    })
+  for (const seed of seedsToRun(300))
+    it(describeTrial(trialOf(seed)), () => record(seed, () => runTrial(world, managed, trialOf(seed))))
 })

@@ -1,12 +1,13 @@
 // One seeded trial of damage: a workspace is made, its records are deleted or corrupted, something goes on, and a ledger that
 // the resources write themselves says whether anything was lost, made twice or left behind.
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { conditionOf, RETRY_ANNOTATION, type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
 import { PART_LABEL, readRecord, WORKSPACE_LABEL } from '#engine'
 import { type EngineWorld, isReady, isStalled, type Manager } from '../engine-world.ts'
 import { keptFor, ledgerModule, namesOf, readLedger, strip } from '../support/ledger.ts'
+import { randomOf } from './campaign.ts'
 
 export const VICTIMS = ['record', 'state', 'bundle', 'backup', 'folder'] as const
 type Victim = (typeof VICTIMS)[number]
@@ -26,15 +27,6 @@ export interface Outcome {
   readonly trial: string
   readonly end: 'went on' | 'stalled, then restored'
   readonly seconds: number
-}
-
-/** Small and repeatable: a linear congruential generator is enough to spread choices. */
-function randomOf(seed: number): (below: number) => number {
-  let state = (seed * 2_654_435_761) >>> 0
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
 }
 
 export function trialOf(seed: number): Trial {
@@ -223,12 +215,4 @@ async function poll(
     if (Date.now() > deadline) assert.fail(`${what} did not come: ${await why()}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-}
-
-/** One line per trial: what was run is not run again. */
-export function appendOutcome(
-  path: string,
-  outcome: Outcome | { readonly seed: number; readonly failed: string },
-): void {
-  writeFileSync(path, `${JSON.stringify(outcome)}\n`, { flag: 'a' })
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CAPTControlPlane, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { CAPTControlPlane, clusterKind, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { type RunRecord, readRecord } from '#engine'
 import { connect, isKubeError, loadKubeconfig, type Objects } from '#kube'
 import { anApply, aTemplate } from '#testing'
@@ -104,7 +104,8 @@ export async function restartedHome(shipped: Shipped, name: string): Promise<Res
     async untilGone() {
       const isGone = async () => {
         if (await ask((objects) => isThere(objects, WorkspaceTemplateApply))) return false
-        return !(await ask((objects) => objects.get(CAPTControlPlane, CLUSTER)))
+        // The Cluster itself goes last: after the control plane, the network and everything kept for their runs.
+        return !(await ask((objects) => objects.get(clusterKind('v1beta2'), CLUSTER)))
       }
       await waitUntil('the cluster to be gone', isGone, LIMIT_MS, why)
       await waitUntil('every runner to end', () => shipped.runners().length === 0, LIMIT_MS)
