@@ -89,8 +89,9 @@ export async function rebuildLostRecord(session: RebuildSession): Promise<void> 
   const seen = world.handover?.saved ?? (await observeState(world.objects, request.owner))
   const inFolder = readFact(folder, 'owner')
   const isOurs = inFolder !== undefined && inFolder.uid === request.owner.uid && inFolder.uid !== ''
-  const fromFolder = isOurs ? { ...record, workspaceId: inFolder.workspaceId } : record
-  const rebuilt = rebuildRecord(fromFolder, seen.kept)
+  const fromState = rebuildRecord(record, seen.kept)
+  // The state Secret knows more than the folder: the id, and everything that is kept beside it.
+  const rebuilt = fromState === record && isOurs ? { ...record, workspaceId: inFolder.workspaceId } : fromState
   if (rebuilt.workspaceId === record.workspaceId) return
   await keeper.update((now) => ({ ...now, ...rebuilt, run: now.run! }))
   session.say('The run record was lost; it was rebuilt from what is kept beside it')
