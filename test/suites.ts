@@ -10,18 +10,18 @@ export interface Suite {
 }
 
 export const SUITES: readonly Suite[] = [
-  { name: 'unit', globs: ['src/**/*.test.ts'], budgetSeconds: 150, by: 'make test' },
+  { name: 'unit', globs: ['src/**/*.test.ts'], budgetSeconds: 120, by: 'make test' },
   {
     name: 'engine',
     globs: ['test/engine/**/*.test.ts', 'test/{engine,recovery}*.test.ts'],
-    budgetSeconds: 270,
+    budgetSeconds: 240,
     by: 'make test',
   },
-  { name: 'cli', globs: ['test/cli/**/*.test.ts', 'test/{cli,demo}*.test.ts'], budgetSeconds: 90, by: 'make test' },
+  { name: 'cli', globs: ['test/cli/**/*.test.ts', 'test/{cli,demo}*.test.ts'], budgetSeconds: 40, by: 'make test' },
   {
     name: 'stories',
     globs: ['test/stories/**/*.test.ts', 'test/!(engine|recovery|cli|demo)*.test.ts'],
-    budgetSeconds: 210,
+    budgetSeconds: 320,
     by: 'make test',
   },
   { name: 'shipped', globs: ['test/shipped/**/*.test.ts'], budgetSeconds: 360, by: 'make test' },
