@@ -3,58 +3,33 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { APPLY, items, JSON_PATCH, type Loose, MERGE, type RawAnswer, type RawApi, rawApi, STRATEGIC } from '#testing'
-import { type Started, startInTempFolder } from './started.ts'
+import { type Started, specCrd, startInTempFolder } from './started.ts'
 
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const LOOSE = '/apis/example.com/v1/namespaces/default/looses'
 const MANY = 1000
 
-const looseCrd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'looses.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'looses', singular: 'loose', kind: 'Loose' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                'x-kubernetes-preserve-unknown-fields': true,
-                'x-kubernetes-validations': [
-                  {
-                    rule: '!has(self.numbers) || self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c >= 0)))',
-                  },
-                ],
-                properties: {
-                  numbers: { type: 'array', items: { type: 'integer' } },
-                  keyed: {
-                    type: 'array',
-                    'x-kubernetes-list-type': 'map',
-                    'x-kubernetes-list-map-keys': ['n'],
-                    items: {
-                      type: 'object',
-                      required: ['n'],
-                      properties: { n: { type: 'integer' }, v: { type: 'integer' } },
-                    },
-                  },
-                },
-              },
-            },
-          },
-        },
+const looseCrd = specCrd('Loose', {
+  'x-kubernetes-preserve-unknown-fields': true,
+  'x-kubernetes-validations': [
+    {
+      rule: '!has(self.numbers) || self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, a + b + c >= 0)))',
+    },
+  ],
+  properties: {
+    numbers: { type: 'array', items: { type: 'integer' } },
+    keyed: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['n'],
+      items: {
+        type: 'object',
+        required: ['n'],
+        properties: { n: { type: 'integer' }, v: { type: 'integer' } },
       },
-    ],
+    },
   },
-}
+})
 const loose = (name: string, spec: object) => ({
   apiVersion: 'example.com/v1',
   kind: 'Loose',

@@ -6,50 +6,25 @@ import { type AnyObject, ConfigMapKind } from '#api'
 import { connect, readKubeconfigText } from '#kube'
 import { APPLY, JSON_PATCH, MERGE, type RawApi, rawApi } from '#testing'
 import { decodeProtobuf } from './http/protobuf.ts'
-import { type Started, startInTempFolder, widgetCrd } from './started.ts'
+import { type Started, specCrd, startInTempFolder, widgetCrd } from './started.ts'
 
 const MAX = '9223372036854775807'
 const MIN = '-9223372036854775808'
 const ODD = '9007199254740993'
 const NUMBERS = '/apis/example.com/v1/namespaces/default/numbers'
 
-const numberCrd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'numbers.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'numbers', singular: 'number', kind: 'Number' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                'x-kubernetes-validations': [
-                  { rule: '!has(self.odd) || self.odd % 2 == 1', message: 'must be odd' },
-                  { rule: `!has(self.odd) || self.odd != ${ODD.slice(0, -1)}5`, message: 'must not end in 5' },
-                ],
-                properties: {
-                  value: { type: 'integer', format: 'int64' },
-                  odd: { type: 'integer', format: 'int64' },
-                  small: { type: 'integer', format: 'int64', maximum: 9007199254740991, multipleOf: 3 },
-                  set: { type: 'array', items: { type: 'integer', format: 'int64' }, 'x-kubernetes-list-type': 'set' },
-                },
-              },
-            },
-          },
-        },
-      },
-    ],
+const numberCrd = specCrd('Number', {
+  'x-kubernetes-validations': [
+    { rule: '!has(self.odd) || self.odd % 2 == 1', message: 'must be odd' },
+    { rule: `!has(self.odd) || self.odd != ${ODD.slice(0, -1)}5`, message: 'must not end in 5' },
+  ],
+  properties: {
+    value: { type: 'integer', format: 'int64' },
+    odd: { type: 'integer', format: 'int64' },
+    small: { type: 'integer', format: 'int64', maximum: 9007199254740991, multipleOf: 3 },
+    set: { type: 'array', items: { type: 'integer', format: 'int64' }, 'x-kubernetes-list-type': 'set' },
   },
-}
+})
 
 describe('an integer of 64 bits', () => {
   let started: Started

@@ -6,7 +6,7 @@ import { APPLY, items, JSON_PATCH, type Loose, MERGE, type RawApi, rawApi, STRAT
 import { compileFieldSelector } from './field-selector.ts'
 import { parseLabelSelector } from './label-selector.ts'
 import type { ApiObject } from './object.ts'
-import { type Started, startInTempFolder } from './started.ts'
+import { type Started, specCrd, startInTempFolder } from './started.ts'
 
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 /** A label must begin and end with a letter or digit. */
@@ -14,38 +14,13 @@ const LABELS = INHERITED.filter((key) => !key.startsWith('_'))
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
 const THINGS = '/apis/example.com/v1/namespaces/default/things'
 
-const thingCrd = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'things.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'things', singular: 'thing', kind: 'Thing', listKind: 'ThingList' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                properties: {
-                  map: { type: 'object', additionalProperties: { type: 'string' } },
-                  known: { type: 'object', properties: { a: { type: 'string' } } },
-                  any: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-                },
-              },
-            },
-          },
-        },
-      },
-    ],
+const thingCrd = specCrd('Thing', {
+  properties: {
+    map: { type: 'object', additionalProperties: { type: 'string' } },
+    known: { type: 'object', properties: { a: { type: 'string' } } },
+    any: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
   },
-}
+})
 
 /** Built from text, because `{ __proto__: 1 }` in the language means something else. */
 const single = (key: string, value: unknown) => JSON.parse(`{"${key}":${JSON.stringify(value)}}`) as Loose

@@ -32,6 +32,29 @@ export async function startInTempFolder(options: Partial<ApiServerOptions> = {})
   }
 }
 
+/** A namespaced kind of example.com/v1 with this schema of its spec, and nothing else. */
+export const specCrd = (kind: string, spec: object) => {
+  const singular = kind.toLowerCase()
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${singular}s.example.com` },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: `${singular}s`, singular, kind, listKind: `${kind}List` },
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', ...spec } } } },
+        },
+      ],
+    },
+  }
+}
+
 /** A small kind with most of what a CRD can say. */
 export const widgetCrd = (over: object = {}, version: object = {}) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
