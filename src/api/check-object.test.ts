@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { checkObject } from './check-object.ts'
 import { defineKind } from './define-kind.ts'
 import type { UnknownObject } from './object.ts'
-import * as s from './schema.ts'
+import * as s from './schema/build.ts'
 
 const Sample = defineKind({
   group: 'example.org',

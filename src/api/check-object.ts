@@ -1,13 +1,13 @@
 // The runtime check of our kinds: what a server would refuse, and besides that every unknown field, in words for people.
 import { closest, isPlainObject, type Json, ownValue } from '#lib'
 import type { Kind, KindOf } from './define-kind.ts'
-import { compileSchema } from './engine/compile.ts'
-import { RULES_NOT_CHECKED } from './engine/faults.ts'
-import { quote } from './engine/go-text.ts'
-import type { Fault } from './engine.ts'
+import { replacementOf } from './manifest/retired.ts'
 import type { UnknownObject } from './object.ts'
-import { replacementOf } from './retired.ts'
-import type { JsonSchema } from './schema.ts'
+import type { JsonSchema } from './schema/build.ts'
+import { compileSchema } from './schema/compile.ts'
+import { RULES_NOT_CHECKED } from './schema/faults.ts'
+import { quote } from './schema/go-text.ts'
+import type { Fault } from './schema/index.ts'
 
 /** One thing wrong with an object, for people. */
 export interface ObjectFault {
@@ -18,7 +18,7 @@ export interface ObjectFault {
   readonly hint?: string
 }
 
-export interface Checked<K> {
+interface Checked<K> {
   /** The object as a server would keep it: unknown fields gone, defaults filled in. */
   readonly object: KindOf<K>
   readonly faults: readonly ObjectFault[]
@@ -127,14 +127,14 @@ function checkMetadata(object: UnknownObject): ObjectFault[] {
 }
 
 /** `spec.vars[2].key` as `['spec', 'vars', 2, 'key']`. Map keys with dots come apart; readers join them again. */
-export function stepsOf(path: string): (string | number)[] {
+function stepsOf(path: string): (string | number)[] {
   return [...path.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)].map(([, inner, name]) => {
     if (inner === undefined) return name!
     return /^\d+$/.test(inner) ? Number(inner) : inner
   })
 }
 
-export function schemaAt(schema: JsonSchema, steps: readonly (string | number)[]): JsonSchema | undefined {
+function schemaAt(schema: JsonSchema, steps: readonly (string | number)[]): JsonSchema | undefined {
   let node: JsonSchema | undefined = schema
   for (const step of steps) {
     const additional: JsonSchema | boolean | undefined = node?.additionalProperties

@@ -7,16 +7,19 @@ import type { AnyObject, Key, OwnerReference } from './object.ts'
 export const CLUSTER_GROUP = 'cluster.x-k8s.io'
 export const CLUSTER_NAME_LABEL = 'cluster.x-k8s.io/cluster-name'
 export const PAUSED_ANNOTATION = 'cluster.x-k8s.io/paused'
-export const MANAGED_BY_ANNOTATION = 'cluster.x-k8s.io/managed-by'
+const MANAGED_BY_ANNOTATION = 'cluster.x-k8s.io/managed-by'
 export const BLOCK_MOVE_ANNOTATION = 'clusterctl.cluster.x-k8s.io/block-move'
 export const DELETE_FOR_MOVE_ANNOTATION = 'clusterctl.cluster.x-k8s.io/delete-for-move'
+/** On a MachinePool: who owns its replicas. */
+export const REPLICAS_MANAGED_BY_ANNOTATION = 'cluster.x-k8s.io/replicas-managed-by'
 export const MOVE_LABEL = 'clusterctl.cluster.x-k8s.io/move'
-/** How v1beta1 tells that the control plane was reached once. */
+/** How v1beta1 reports that the control plane was reached once. */
 export const CONTROL_PLANE_INITIALIZED = 'ControlPlaneInitialized'
 /** Type of every Secret that belongs to a Cluster (kubeconfig, CA). */
 export const CLUSTER_SECRET_TYPE = 'cluster.x-k8s.io/secret'
 
 export const CLUSTER_FINALIZER = 'infrastructure.cluster.x-k8s.io/captcluster'
+export const MACHINE_POOL_FINALIZER = 'infrastructure.cluster.x-k8s.io/captmachinepool'
 export const CONTROL_PLANE_FINALIZER = 'controlplane.cluster.x-k8s.io/captcontrolplane'
 
 export interface Endpoint {
@@ -122,7 +125,7 @@ function readEndpoint(value: unknown): Endpoint | undefined {
 }
 
 /** v1beta2 writes `apiGroup`, v1beta1 a full `apiVersion`. */
-function readRef(value: unknown): ContractRef | undefined {
+export function readRef(value: unknown): ContractRef | undefined {
   const { apiGroup, apiVersion, kind, name } = fieldsOf(value)
   if (textOf(kind) === '' || textOf(name) === '') return undefined
   return { group: textOf(apiGroup) || groupOf(textOf(apiVersion)), kind: textOf(kind), name: textOf(name) }
@@ -141,7 +144,7 @@ export function hasTrueCondition(conditions: unknown, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True'
 }
 
-export interface ForeignCondition {
+interface ForeignCondition {
   readonly status: string
   readonly reason: string
   readonly message: string

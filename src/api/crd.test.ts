@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { toCustomResourceDefinition } from './crd.ts'
 import { defineKind } from './define-kind.ts'
-import { schemaFaults } from './engine/compile.ts'
 import { ALL_KINDS } from './kinds/index.ts'
 import { renderReferencePage, undescribedFields } from './reference-page.ts'
-import * as s from './schema.ts'
+import * as s from './schema/build.ts'
+import { schemaFaults } from './schema/compile.ts'
 
 const Sample = defineKind({
   group: 'controlplane.cluster.x-k8s.io',

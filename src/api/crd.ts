@@ -43,7 +43,7 @@ export function toCustomResourceDefinition(kind: Kind): JsonObject {
           name: kind.version,
           served: true,
           storage: true,
-          ...(kind.status ? { subresources: { status: {} } } : {}),
+          ...(kind.status ? { subresources: { status: {}, ...(kind.scale ? { scale: { ...kind.scale } } : {}) } } : {}),
           ...(kind.columns?.length ? { additionalPrinterColumns: kind.columns.map(toColumn) } : {}),
           schema: { openAPIV3Schema: inReadingOrder(kind.schema as unknown as Json) },
         },

@@ -1,6 +1,6 @@
 // One definition of a kind gives its TypeScript type, its CRD, its runtime check and its reference page.
 import type { AnyObject, KindRef } from './object.ts'
-import type { JsonSchema, Node, Rule, TypeOf } from './schema.ts'
+import type { JsonSchema, Node, Rule } from './schema/build.ts'
 
 export interface Column {
   readonly name: string
@@ -10,7 +10,17 @@ export interface Column {
   readonly priority?: number
 }
 
-export interface KindDefinition<S, T> {
+/** Groups of controllers, as --enable-controller names them. */
+export const CONTROLLER_GROUPS = ['infrastructure', 'control-plane', 'addons'] as const
+export type ControllerGroup = (typeof CONTROLLER_GROUPS)[number]
+
+interface ScalePaths {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath: string
+}
+
+interface KindDefinition<S, T> {
   readonly group: string
   readonly version: string
   readonly kind: string
@@ -21,11 +31,15 @@ export interface KindDefinition<S, T> {
   /** What the kind is for, in one to three sentences. */
   readonly about: string
   readonly spec: Node<S, boolean>
+  /** The group of controllers that reconciles it, as --enable-controller names it. Its RBAC follows from this. */
+  readonly reconciledBy?: ControllerGroup
   /** Absent for pure templates that nobody reports on. */
   readonly status?: Node<T, boolean>
   readonly columns?: readonly Column[]
   /** CEL rules on the whole object (`self.metadata.name`, `self.spec`). */
   readonly rules?: readonly Rule[]
+  /** The scale subresource: paths of the number, the observed number and the selector as text. */
+  readonly scale?: ScalePaths
   /** Clusters refer to it and do not own it: `clusterctl move` takes along whatever of it the namespace has. */
   readonly moves?: boolean
 }
@@ -61,11 +75,10 @@ export function defineKind<S, T>(definition: KindDefinition<S, T>): Kind<S, T> {
   }
 }
 
-export type SpecOf<K> = K extends Kind<infer S, unknown> ? S : never
-export type StatusOf<K> = K extends Kind<unknown, infer T> ? T : never
+type SpecOf<K> = K extends Kind<infer S, unknown> ? S : never
+type StatusOf<K> = K extends Kind<unknown, infer T> ? T : never
 /** The object type of a kind, as it is read from a server (defaults filled in). */
 export interface KindOf<K> extends AnyObject {
   readonly spec: SpecOf<K>
   readonly status?: StatusOf<K>
 }
-export type { TypeOf }

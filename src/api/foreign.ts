@@ -1,13 +1,13 @@
 // Kinds of other projects that capt reads or writes: their address and the few fields we touch.
 import type { AnyObject, KindRef } from './object.ts'
 
-const core = (kind: string, plural: string, namespaced = true): KindRef => ({
-  group: '',
-  version: 'v1',
-  kind,
-  plural,
-  namespaced,
-})
+/** The address of a kind; `apiVersion` is `apps/v1`, or `v1` for the core group. */
+export function kindRef(apiVersion: string, kind: string, plural: string, namespaced = true): KindRef {
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  return { group: apiVersion.slice(0, -version.length - 1), version, kind, plural, namespaced }
+}
+
+const core = (kind: string, plural: string, namespaced = true): KindRef => kindRef('v1', kind, plural, namespaced)
 
 export const SecretKind = core('Secret', 'secrets')
 export const ConfigMapKind = core('ConfigMap', 'configmaps')
@@ -15,34 +15,34 @@ export const NamespaceKind = core('Namespace', 'namespaces', false)
 export const NodeKind = core('Node', 'nodes', false)
 export const PodKind = core('Pod', 'pods')
 export const ServiceKind = core('Service', 'services')
-export const EventKind: KindRef = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  kind: 'Event',
-  plural: 'events',
-  namespaced: true,
-}
-export const LeaseKind: KindRef = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
-}
-export const DeploymentKind: KindRef = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  namespaced: true,
-}
-export const CustomResourceDefinitionKind: KindRef = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
+export const ServiceAccountKind = core('ServiceAccount', 'serviceaccounts')
+/** As controllers of Kubernetes itself write them. */
+export const CoreEventKind = core('Event', 'events')
+export const JobKind = kindRef('batch/v1', 'Job', 'jobs')
+export const RoleKind = kindRef('rbac.authorization.k8s.io/v1', 'Role', 'roles')
+export const RoleBindingKind = kindRef('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings')
+export const EventKind = kindRef('events.k8s.io/v1', 'Event', 'events')
+export const LeaseKind = kindRef('coordination.k8s.io/v1', 'Lease', 'leases')
+export const SelfSubjectReviewKind = kindRef(
+  'authentication.k8s.io/v1',
+  'SelfSubjectReview',
+  'selfsubjectreviews',
+  false,
+)
+export const SelfSubjectAccessReviewKind = kindRef(
+  'authorization.k8s.io/v1',
+  'SelfSubjectAccessReview',
+  'selfsubjectaccessreviews',
+  false,
+)
+export type SelfSubjectReview = AnyObject & { readonly status?: { readonly userInfo?: { readonly username?: string } } }
+export const DeploymentKind = kindRef('apps/v1', 'Deployment', 'deployments')
+export const CustomResourceDefinitionKind = kindRef(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+)
 
 /** Versions of Cluster API's own groups that we speak, best first. The served one is found by discovery. */
 export const CLUSTER_API_VERSIONS = ['v1beta2', 'v1beta1'] as const
@@ -53,6 +53,20 @@ export const clusterKind = (version: ClusterApiVersion): KindRef => ({
   version,
   kind: 'Cluster',
   plural: 'clusters',
+  namespaced: true,
+})
+export const machinePoolKind = (version: ClusterApiVersion): KindRef => ({
+  group: 'cluster.x-k8s.io',
+  version,
+  kind: 'MachinePool',
+  plural: 'machinepools',
+  namespaced: true,
+})
+export const machineKind = (version: ClusterApiVersion): KindRef => ({
+  group: 'cluster.x-k8s.io',
+  version,
+  kind: 'Machine',
+  plural: 'machines',
   namespaced: true,
 })
 export const clusterResourceSetKind = (version: ClusterApiVersion): KindRef => ({

@@ -1,18 +1,32 @@
 // The nouns: kinds, their schemas and the words shared by everybody who speaks about objects.
-export { type Checked, checkObject, type ObjectFault } from './check-object.ts'
+export { checkObject } from './check-object.ts'
+export { isClusterScoped } from './cluster-scoped.ts'
 export { conditionOf, isTrue } from './conditions.ts'
 export { ALLOW_NAMESPACES_ANNOTATION, allowsNamespace } from './consent.ts'
 export * from './contract.ts'
 export { crdName, providerOf, toCustomResourceDefinition } from './crd.ts'
 export * from './define-kind.ts'
-export { compileSchema, schemaEngine, schemaFaults } from './engine/compile.ts'
-export type { CompiledSchema, Fault, FaultType, SchemaEngine } from './engine.ts'
 export * from './foreign.ts'
+export { CHECK_DRIFT_ANNOTATION, DRIFT_RESULTS } from './kinds/drift-detection.ts'
 export * from './kinds/index.ts'
-export { checkManifests, type Manifest, type ManifestFault, readManifests, toCaptError } from './manifest.ts'
-export { conditions, objectRef, templateMetadata } from './meta.ts'
+export {
+  APPROVAL_MODES,
+  APPROVED_AT_ANNOTATION,
+  APPROVED_BY_ANNOTATION,
+  APPROVED_PLAN_ANNOTATION,
+  DENIED_BY_ANNOTATION,
+  DENIED_PLAN_ANNOTATION,
+} from './kinds/plan-approval.ts'
+export type { StageField } from './kinds/stage-types.ts'
+export { type MachinePoolFacts, readMachinePool } from './machine-pool.ts'
+export { readDocuments } from './manifest/documents.ts'
+export { checkManifests, type Manifest, readManifests, toCaptError } from './manifest/manifest.ts'
+export { upgradeManifests } from './manifest/upgrade.ts'
+export { conditions } from './meta.ts'
+export { notFound } from './not-found.ts'
 export * from './object.ts'
-export { pageName, renderReferenceIndex, renderReferencePage, undescribedFields } from './reference-page.ts'
-export type { JsonSchema, Rule } from './schema.ts'
-export * as s from './schema.ts'
-export { type Upgraded, upgradeManifests } from './upgrade-manifests.ts'
+export { pageName, renderReferenceIndex, renderReferencePage } from './reference-page.ts'
+export type { JsonSchema, Rule } from './schema/build.ts'
+export * as s from './schema/build.ts'
+export { compileSchema, schemaFaults } from './schema/compile.ts'
+export type { CompiledSchema, Fault } from './schema/index.ts'

@@ -1,5 +1,5 @@
 // Schema parts that several kinds share.
-import * as s from './schema.ts'
+import * as s from './schema/build.ts'
 
 const condition = s.object(
   {
@@ -47,3 +47,9 @@ export const templateMetadata = s.object(
   },
   { about: 'Metadata that reaches every object made from this template.' },
 )
+
+/** The spec of a kind that objects of `kind` are made from. */
+export function templateOf<S extends s.Node<unknown, boolean>>(kind: string, spec: S) {
+  const template = s.object({ metadata: templateMetadata, spec }, { required: ['spec'], about: `The ${kind} to make.` })
+  return s.object({ template }, { required: ['template'], about: 'What is wanted.' })
+}

@@ -86,3 +86,14 @@ export function keyOf(object: AnyObject): Key {
 export function keyText(key: Key): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`
 }
+
+/** The inverse of `keyText`. */
+export function toKey(text: string): Key {
+  const slash = text.indexOf('/')
+  return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) }
+}
+
+/** Index values: the uids of the owners. */
+export function ownerUidsOf(object: AnyObject): readonly string[] {
+  return (object.metadata.ownerReferences ?? []).map((owner) => owner.uid)
+}

@@ -2,7 +2,7 @@
 import type { Json } from '#lib'
 import { crdName } from './crd.ts'
 import type { Column, Kind } from './define-kind.ts'
-import type { JsonSchema, Rule } from './schema.ts'
+import type { JsonSchema, Rule } from './schema/build.ts'
 
 export function renderReferencePage(kind: Kind, example?: string): string {
   const lines = [`# ${kind.kind}`, '', kind.about, '']
@@ -63,7 +63,7 @@ function rowsBelow(schema: JsonSchema, path: string): Row[] {
   })
 }
 
-export function typeText(schema: JsonSchema): string {
+function typeText(schema: JsonSchema): string {
   if (schema['x-kubernetes-int-or-string']) return 'integer or string'
   if (schema.type === 'array') return `list of ${plural(typeText(schema.items!))}`
   if (typeof schema.additionalProperties === 'object') return `map of ${plural(typeText(schema.additionalProperties))}`

@@ -1,6 +1,6 @@
 // The one error class people see. A code names the page in docs/errors.md, the hint says what to do next,
 // and the cause is kept so that nothing is lost on the way up.
-export interface CaptErrorOptions {
+interface CaptErrorOptions {
   readonly hint?: string
   readonly cause?: unknown
   /** Where it happened: a file and line, a field path, an address. One line, no secrets. */

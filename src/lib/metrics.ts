@@ -5,15 +5,15 @@ export interface Counter {
   add(labels: Labels, by?: number): void
 }
 
-export interface Gauge {
+interface Gauge {
   set(labels: Labels, value: number): void
   /** The value is asked for whenever somebody looks; nothing is kept in between. */
   sample(labels: Labels, read: () => number): void
-  /** What it speaks of is gone. */
+  /** The object it is about is gone. */
   remove(labels: Labels): void
 }
 
-export interface Histogram {
+interface Histogram {
   observe(labels: Labels, value: number): void
 }
 

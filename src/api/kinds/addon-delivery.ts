@@ -2,14 +2,15 @@
 // add overrides to the spec. Only addons/ writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
+import { chartAddress, chartSource } from './stage-types.ts'
 
 const deliveredResource = s.object(
   {
     set: s.string({ about: 'ClusterResourceSet that carries it.' }),
     kind: s.string({ about: 'ConfigMap or Secret.' }),
-    name: s.string({ about: 'Name of the carrier.' }),
-    applied: s.boolean({ about: 'What the binding says about this carrier.' }),
+    name: s.string({ about: 'Name of the payload.' }),
+    applied: s.boolean({ about: 'What the binding says about this payload.' }),
     bindingHash: s.string({ about: 'Hash that the binding recorded.' }),
     ourHash: s.string({ about: 'Hash of what capt wants to be there.' }),
     equal: s.boolean({ about: 'Applied, and the two hashes are the same.' }),
@@ -37,13 +38,17 @@ const stageStatus = s.object(
     }),
     reason: s.string({ about: 'Why, as one word.' }),
     message: s.string({ about: 'Why, for people.' }),
+    component: s.string({
+      enum: ['flux', 'karpenter'],
+      about: 'What the version is of. A Kubernetes upgrade that it does not support is held.',
+    }),
     wantedVersion: s.string({ about: 'Version that the stage delivers.' }),
     adopted: s.string({ about: 'Version that was found in place and is left as it is.' }),
     delivered: s.object(
       {
-        equal: s.boolean({ about: 'Every carrier is applied with our hash.' }),
+        equal: s.boolean({ about: 'Every payload is applied with our hash.' }),
         since: s.time({ about: 'Since when that holds.' }),
-        resources: s.list(deliveredResource, { about: 'One row per carrier.' }),
+        resources: s.list(deliveredResource, { about: 'One row per payload.' }),
       },
       { required: ['equal'], about: 'What the ClusterResourceSetBinding says.' },
     ),
@@ -62,7 +67,9 @@ const stageStatus = s.object(
       {
         label: s.string({ about: 'Label key on the Cluster.' }),
         open: s.boolean({ about: 'Whether capt has opened it.' }),
-        early: s.boolean({ about: 'A person set the label before the stage could begin; it counts as the wish only.' }),
+        early: s.boolean({
+          about: 'A person set the label before the stage could begin; it counts only as a request.',
+        }),
       },
       { required: ['label', 'open'], about: 'The label that lets the set reach the Cluster.' },
     ),
@@ -119,11 +126,15 @@ const teardownStep = s.object(
   { required: ['name', 'state'] },
 )
 
+/** Condition of an AddonDelivery, and of the CAPTControlPlane of its Cluster, where clusterctl describe shows it. */
+export const ADDONS_HEALTHY = 'AddonsHealthy'
+
 export const AddonDelivery = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'AddonDelivery',
   plural: 'addondeliveries',
+  reconciledBy: 'addons',
   shortNames: ['adeliv'],
   categories: ['cluster-api', 'capt'],
   about:
@@ -154,6 +165,12 @@ export const AddonDelivery = defineKind({
               pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
             }),
             values: s.freeObject({ about: 'Helm values, merged over those of the pipeline (karpenter stages).' }),
+            chart: s.string({
+              ...chartAddress,
+              about:
+                'OCI address of the chart, instead of that of the pipeline (karpenter stages). The login of the pipeline is not sent there: set source too.',
+            }),
+            source: chartSource,
           },
           { required: ['stage'] },
         ),
@@ -189,6 +206,7 @@ export const AddonDelivery = defineKind({
   columns: [
     { name: 'Cluster', path: '.spec.clusterName' },
     { name: 'Pipeline', path: '.spec.pipelineRef.name' },
+    { name: 'Healthy', path: `.status.conditions[?(@.type=="${ADDONS_HEALTHY}")].status` },
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Status', path: '.status.conditions[?(@.type=="Ready")].message' },
     { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },

@@ -2,7 +2,7 @@
 // per selected Cluster from it. Flux, then Karpenter, then node pools is the pipeline that capt ships.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
 import { addonStage, duration } from './addon-stage.ts'
 
 const expression = s.object(
@@ -44,6 +44,7 @@ export const AddonPipeline = defineKind({
   version: 'v1beta1',
   kind: 'AddonPipeline',
   plural: 'addonpipelines',
+  reconciledBy: 'addons',
   shortNames: ['apipe'],
   categories: ['cluster-api', 'capt'],
   about: 'Which Clusters get which add-ons, in which order and behind which health gates.',

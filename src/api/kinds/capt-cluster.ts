@@ -2,7 +2,7 @@
 // People write the spec; only controllers/cluster writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
 
 const DIRECTION = '(north|south|east|west|central|northeast|northwest|southeast|southwest)'
 /** Every partition: commercial, China, GovCloud, the ISO partitions and the European sovereign cloud. */
@@ -124,6 +124,7 @@ export const CAPTCluster = defineKind({
   version: 'v1beta1',
   kind: 'CAPTCluster',
   plural: 'captclusters',
+  reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:
     'The infrastructure of one Cluster: a VPC from a WorkspaceTemplate, or one that exists already. Cluster API makes it ready through the Cluster that owns it.',
@@ -132,7 +133,7 @@ export const CAPTCluster = defineKind({
       ...clusterFields,
       clusterName: s.string({
         about:
-          'Name of the cluster in AWS, as the variable cluster_name; that of the Cluster when left out. Needed when Clusters of one name share an account and region: EKS knows one of each name there. In another region of the account only the node role, which is global, gets a hash appended. It cannot be changed.',
+          'Name of the cluster in AWS, as the variable cluster_name. It is used as it is: a cluster whose name is taken is not made. Left out, it is the name of the Cluster, with a hash appended when another cluster of the account and region has that name; status.clusterName is the one that was chosen. In another region of the account only the node role, which is global, gets a hash appended. It cannot be changed.',
         pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$',
       }),
       workspaceTemplateApplyName: s.string({
@@ -173,6 +174,9 @@ export const CAPTCluster = defineKind({
   ),
   status: s.object(
     {
+      clusterName: s.string({
+        about: 'Name of the cluster in AWS. Chosen before the first run; it never changes.',
+      }),
       vpcId: s.string({ about: 'The VPC, made or existing.' }),
       privateSubnets: s.list(s.string(), { about: 'Subnets for the control plane and the nodes.' }),
       publicSubnets: s.list(s.string(), { about: 'Subnets for load balancers that the internet reaches.' }),
@@ -197,9 +201,11 @@ export const CAPTCluster = defineKind({
     { about: 'What was found and done.' },
   ),
   columns: [
+    { name: 'REGION', path: '.spec.region' },
     { name: 'VPC-ID', path: '.status.vpcId' },
-    { name: 'READY', path: '.status.ready', type: 'boolean' },
+    { name: 'READY', path: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'AGE', path: '.metadata.creationTimestamp', type: 'date' },
+    { name: 'MESSAGE', path: '.status.conditions[?(@.type=="Ready")].message' },
   ],
 })
 export type CAPTCluster = KindOf<typeof CAPTCluster>

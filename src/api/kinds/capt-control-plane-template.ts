@@ -1,7 +1,7 @@
 // What a ClusterClass makes CAPTControlPlanes from. Version, endpoint and names come with each cluster.
 import { defineKind, type KindOf } from '../define-kind.ts'
-import { templateMetadata } from '../meta.ts'
-import * as s from '../schema.ts'
+import { templateOf } from '../meta.ts'
+import * as s from '../schema/build.ts'
 import { controlPlaneFields } from './capt-control-plane.ts'
 
 export const CAPTControlPlaneTemplate = defineKind({
@@ -11,20 +11,12 @@ export const CAPTControlPlaneTemplate = defineKind({
   plural: 'captcontrolplanetemplates',
   categories: ['cluster-api'],
   about: 'A pattern for CAPTControlPlanes, referenced by a ClusterClass. The version comes from the Cluster.',
-  spec: s.object(
-    {
-      template: s.object(
-        {
-          metadata: templateMetadata,
-          spec: s.object(controlPlaneFields, {
-            required: ['workspaceTemplateRef'],
-            about: 'Spec of the CAPTControlPlanes made from this template.',
-          }),
-        },
-        { required: ['spec'], about: 'The CAPTControlPlane to make.' },
-      ),
-    },
-    { required: ['template'], about: 'What is wanted.' },
+  spec: templateOf(
+    'CAPTControlPlane',
+    s.object(controlPlaneFields, {
+      required: ['workspaceTemplateRef'],
+      about: 'Spec of the CAPTControlPlanes made from this template.',
+    }),
   ),
   columns: [{ name: 'Age', path: '.metadata.creationTimestamp', type: 'date' }],
 })

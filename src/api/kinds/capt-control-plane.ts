@@ -2,7 +2,7 @@
 // People write the spec, except controlPlaneEndpoint; only controllers/control-plane writes that and the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
 import { ACCESS_CIDR_PATTERN, additionalTags, identity, REGION_PATTERN } from './capt-cluster.ts'
 
 /** What a CAPTControlPlane and a CAPTControlPlaneTemplate have in common. */
@@ -103,6 +103,10 @@ export const controlPlaneFields = {
         ),
         { about: 'EKS add-ons, as the variable addons.', maxItems: 50, listType: 'map', mapKeys: ['name'] },
       ),
+      values: s.freeObject({
+        about:
+          'Values for further variables of the template, by name. A variable that a field sets is refused; one that the template does not declare is reported by the condition UndeclaredValues of the WorkspaceTemplateApply.',
+      }),
       timeouts: s.object(
         {
           controlPlaneTimeout: s.integer({
@@ -136,6 +140,7 @@ export const CAPTControlPlane = defineKind({
   version: 'v1beta1',
   kind: 'CAPTControlPlane',
   plural: 'captcontrolplanes',
+  reconciledBy: 'control-plane',
   categories: ['cluster-api'],
   about:
     'The EKS control plane of one Cluster, made by Terraform from a WorkspaceTemplate, with the kubeconfig that Cluster API and people need.',
@@ -222,11 +227,13 @@ export const CAPTControlPlane = defineKind({
     { about: 'What was found and done.' },
   ),
   columns: [
-    { name: 'Ready', path: '.status.ready' },
+    { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Phase', path: '.status.phase' },
-    { name: 'Version', path: '.spec.version' },
+    { name: 'Version', path: '.status.version' },
     { name: 'Endpoint', path: '.spec.controlPlaneEndpoint.host' },
     { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },
+    { name: 'Desired', path: '.spec.version', priority: 1 },
+    { name: 'Message', path: '.status.conditions[?(@.type=="Ready")].message' },
   ],
 })
 export type CAPTControlPlane = KindOf<typeof CAPTControlPlane>

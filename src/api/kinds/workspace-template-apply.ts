@@ -2,7 +2,9 @@
 // People write the spec; only controllers/workspace-apply writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
+import { drift, driftDetection } from './drift-detection.ts'
+import { approval, guard, plan } from './plan-approval.ts'
 import { connectionSecretRef } from './workspace-template.ts'
 
 /** Holds an apply until what it made is destroyed. The older project's string, so that its objects can be finalized. */
@@ -15,6 +17,7 @@ export const CANCEL_ANNOTATION = 'capt.appthrust.com/cancel'
 export const APPLY_PHASES = [
   'Waiting',
   'Running',
+  'Destroying',
   'Applied',
   'Retrying',
   'Stalled',
@@ -23,8 +26,11 @@ export const APPLY_PHASES = [
   'Deleting',
 ] as const
 
+/** The limits that hold a run back. */
+export const QUEUE_REASONS = ['AllSlotsTaken', 'NamespaceLimit', 'IdentityLimit'] as const
+
 /** Classes of failure: who can do something about it decides whether we try again. */
-export const FAULT_KINDS = [
+const FAULT_KINDS = [
   'user',
   'credentials',
   'throttling',
@@ -47,26 +53,43 @@ const run = s.object(
     id: s.string({ about: 'Id of the run; capt logs and capt cancel take it.' }),
     verb: s.string({ enum: ['apply', 'destroy'], about: 'What the run does.' }),
     phase: s.string({
-      enum: ['Queued', 'Starting', 'Init', 'Plan', 'Apply', 'Save', 'Succeeded', 'Failed', 'Cancelled', 'Lost'],
+      enum: [
+        'Queued',
+        'Starting',
+        'Init',
+        'Plan',
+        'Apply',
+        'Save',
+        'Succeeded',
+        'Planned',
+        'Failed',
+        'Cancelled',
+        'Lost',
+      ],
       about: 'Where the run is, or how it ended.',
     }),
     attempt: count('Number of this attempt; it starts again at 1 when the inputs change.'),
-    startedAt: s.time({ about: 'When the run started.' }),
+    startedAt: s.time({ about: 'When the run started; while it is Queued, when it joined the queue.' }),
     finishedAt: s.time({ about: 'When the run ended.' }),
     progress: s.string({ about: 'Resources done of those the plan changes: 31 of 54.' }),
     address: s.string({ about: 'Resource that Terraform works on.' }),
+    queue: s.object(
+      {
+        position: s.integer({
+          minimum: 1,
+          about:
+            'Runs that joined the queue before it and still wait, plus one; rounded up to 1, 2, 5, 10, 20, 50, … and at most a minute old.',
+        }),
+        since: s.time({ about: 'When the run joined the queue.' }),
+        reason: s.string({
+          enum: QUEUE_REASONS,
+          about: 'The limit that holds it back.',
+        }),
+      },
+      { about: 'Set while the run waits for a slot.' },
+    ),
   },
   { about: 'The run in progress, or the last one.' },
-)
-
-const plan = s.object(
-  {
-    add: count('Resources to make.'),
-    change: count('Resources to change in place.'),
-    destroy: count('Resources to destroy.'),
-    replace: count('Resources to destroy and make again.'),
-  },
-  { about: 'What the last plan would do.' },
 )
 
 const lastError = s.object(
@@ -85,6 +108,9 @@ const suspect = s.object(
     address: s.string({ about: 'Address of the resource.' }),
     action: s.string({ about: 'What was being done to it.' }),
     run: s.string({ about: 'Run that was interrupted.' }),
+    unconfirmed: s.boolean({
+      about: 'It was planned, and the run was lost before it reported whether it had begun it.',
+    }),
   },
   { required: ['address', 'action'] },
 )
@@ -104,6 +130,7 @@ export const WorkspaceTemplateApply = defineKind({
   version: 'v1beta1',
   kind: 'WorkspaceTemplateApply',
   plural: 'workspacetemplateapplies',
+  reconciledBy: 'infrastructure',
   shortNames: ['wtapply'],
   categories: ['capt', 'terraform'],
   about:
@@ -166,6 +193,15 @@ export const WorkspaceTemplateApply = defineKind({
         },
         { about: 'What happens after a failure.', default: {} },
       ),
+      speculativeFor: s.string({
+        about:
+          'Name of another apply of the same namespace and template: its state is read, what this spec would change in it is planned, and nothing is applied. This object is deleted after an hour. Cannot be changed.',
+        minLength: 1,
+        maxLength: 253,
+      }),
+      approval: approval('what the template says, else the manager (--approval), else Auto'),
+      guard: guard('what the template says, else EKS clusters, node groups, VPCs, subnets, KMS keys and IAM roles'),
+      driftDetection: driftDetection('what the template says, else no checks'),
       suspend: s.boolean({ about: 'Start no run. One in progress is finished.', default: false }),
     },
     { required: ['templateRef'], about: 'What is wanted.' },
@@ -191,10 +227,11 @@ export const WorkspaceTemplateApply = defineKind({
       attempts: count('Attempts made with these inputs.'),
       suspects: s.list(suspect, {
         about:
-          'Resources that were being worked on when Terraform was killed. They may be half made, or exist a second time without being in the state.',
-        maxItems: 100,
+          'Resources that were, or may have been, worked on when Terraform was killed. They may be half made, or exist a second time without being in the state.',
+        maxItems: 500,
       }),
       state,
+      drift,
       conditions,
     },
     { about: 'What was found and done.' },
@@ -205,10 +242,23 @@ export const WorkspaceTemplateApply = defineKind({
     { name: 'READY', path: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'PHASE', path: '.status.phase' },
     { name: 'PROGRESS', path: '.status.run.progress', priority: 1 },
-    { name: 'MESSAGE', path: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    { name: 'DRIFT', path: '.status.drift.result', priority: 1 },
     { name: 'AGE', path: '.metadata.creationTimestamp', type: 'date' },
+    { name: 'MESSAGE', path: '.status.conditions[?(@.type=="Ready")].message' },
   ],
   rules: [
+    {
+      rule: "!self.metadata.name.endsWith('.capt-drift')",
+      message: 'metadata.name must not end in .capt-drift: drift checks use such names',
+    },
+    {
+      rule: '!has(self.spec.speculativeFor) || self.spec.speculativeFor != self.metadata.name',
+      message: 'spec.speculativeFor must name another object',
+    },
+    {
+      rule: 'has(self.spec.speculativeFor) == has(oldSelf.spec.speculativeFor) && (!has(self.spec.speculativeFor) || self.spec.speculativeFor == oldSelf.spec.speculativeFor)',
+      message: 'spec.speculativeFor cannot be changed: make another object',
+    },
     {
       rule: '!has(self.spec.waitForWorkspaces) || !self.spec.waitForWorkspaces.exists(other, !has(other.__namespace__) && other.name == self.metadata.name)',
       message: 'spec.waitForWorkspaces must not name the object itself: it would wait for ever',

@@ -2,13 +2,15 @@
 // People write the spec; only controllers/workspace-template writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions } from '../meta.ts'
-import * as s from '../schema.ts'
+import * as s from '../schema/build.ts'
+import { driftDetection } from './drift-detection.ts'
+import { approval, guard } from './plan-approval.ts'
 
 /** Keeps a template alive while an apply uses it. The older project's string, so that its objects can be finalized. */
 export const TEMPLATE_FINALIZER = 'workspacetemplate.v2.infrastructure.cluster.x-k8s.io'
 
 /** Inline Terraform text may have this many characters; larger modules belong to source Remote. */
-export const MAX_MODULE_LENGTH = 262_144
+const MAX_MODULE_LENGTH = 262_144
 
 const keyRef = (what: string) =>
   s.object(
@@ -153,6 +155,27 @@ export const connectionSecretRef = s.object(
   },
 )
 
+const QUANTITY = '^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$'
+
+const amounts = (what: string) => {
+  const amount = (of: string) => s.string({ about: `${of}.`, pattern: QUANTITY, maxLength: 32 })
+  return s.object(
+    { cpu: amount('Cores'), memory: amount('Memory'), 'ephemeral-storage': amount('Disk of the work folder') },
+    { about: what },
+  )
+}
+
+const resources = s.object(
+  {
+    requests: amounts('What the node must have free. Left out: what limits say where they are lower than the default.'),
+    limits: amounts('What a run may take at most.'),
+  },
+  {
+    about:
+      'What a run asks of its node, with the engine job; what is left out is what the manager says (--run-memory, --run-storage). The engine local shares the pod or machine of the manager and takes no notice. A change starts no run.',
+  },
+)
+
 const workspaceSpec = s.object(
   {
     forProvider,
@@ -164,6 +187,27 @@ const workspaceSpec = s.object(
           "Secret in the apply's namespace with credentials, as spec.credentialsRef of an apply. Settings of providers belong to the module: Terraform code in a Secret is refused.",
       },
     ),
+    tool: s.object(
+      {
+        name: s.string({
+          enum: ['terraform', 'tofu'],
+          about:
+            'Program that runs it. When left out, the one that wrote the state of the apply, else the default of the manager (--engine).',
+        }),
+        version: s.string({
+          about:
+            'Versions that may run it, as Terraform writes constraints: ~> 1.11.0, or >= 1.9, < 2.0. Another version is refused before anything runs.',
+          pattern:
+            '^ *(=|!=|>=|<=|>|<|~>)? *[0-9]+(\\.[0-9]+){0,2} *(, *(=|!=|>=|<=|>|<|~>)? *[0-9]+(\\.[0-9]+){0,2} *)*$',
+          maxLength: 128,
+        }),
+      },
+      {
+        about:
+          'Program and versions of it that may run this template. A state is never written by an older version than its own.',
+      },
+    ),
+    resources,
     writeConnectionSecretToRef: connectionSecretRef,
   },
   { required: ['forProvider'], about: 'What every apply of this template runs.' },
@@ -174,6 +218,7 @@ export const WorkspaceTemplate = defineKind({
   version: 'v1beta1',
   kind: 'WorkspaceTemplate',
   plural: 'workspacetemplates',
+  reconciledBy: 'infrastructure',
   categories: ['capt', 'terraform'],
   about:
     'A Terraform configuration that WorkspaceTemplateApplies run. A change reaches every apply that uses it, oldest first; a template in use is not deleted from under them.',
@@ -193,6 +238,9 @@ export const WorkspaceTemplate = defineKind({
         },
         { required: ['spec'], about: 'The configuration.' },
       ),
+      approval: approval('what the manager says (--approval), else Auto'),
+      guard: guard('EKS clusters, node groups, VPCs, subnets, KMS keys and IAM roles'),
+      driftDetection: driftDetection('no checks, unless the apply asks for them'),
     },
     { required: ['template'], about: 'What is wanted.' },
   ),
