@@ -1,14 +1,15 @@
-// One connection to one API server: live objects, informers that hear of our own writes at once, and the bare client.
-import type { ServerAccess } from './access.ts'
-import { type Client, type ClientOptions, createClient } from './client.ts'
-import { createInformers, type FedInformers, type InformersOptions } from './informers.ts'
+// One connection to one API server: live objects, informers that contain our own writes at once, and the bare client.
+
+import { createInformers, type InformersOptions, type WriteThroughInformers } from './cache/informers.ts'
+import type { ServerAccess } from './client/access.ts'
+import { type Client, type ClientOptions, createClient } from './client/client.ts'
 import type { Objects } from './port.ts'
 
 export interface ConnectOptions extends Omit<ClientOptions, 'onWritten'>, InformersOptions {}
 
 export interface Connection {
   readonly objects: Objects
-  readonly informers: FedInformers
+  readonly informers: WriteThroughInformers
   readonly client: Client
   /** Stops the informers and closes every socket. */
   close(): Promise<void>

@@ -1,5 +1,5 @@
-// What the rest of the house may ask of an API server. The client, the informers and the in-memory fake keep
-// these promises; one contract suite (contract.ts) runs over all of them.
+// What other modules may ask of an API server. The client, the informers and the in-memory fake implement it; one contract
+// suite (contract.ts) runs over all of them.
 import type { AnyObject, Key, KindRef } from '#api'
 import { CaptError } from '#lib'
 
@@ -10,7 +10,7 @@ declare const projected: unique symbol
 export type Live<T extends AnyObject> = T & { readonly [live]?: true }
 
 /**
- * Read from a cache: fields that nobody needs were dropped while decoding (managedFields, last-applied, and what the
+ * Read from a cache: unused fields were dropped while decoding (managedFields, last-applied, and what the
  * kind's projection leaves out). It may be stale and it must never be sent back to a server: no write takes it.
  */
 export type Projected<T extends AnyObject> = T & { readonly [projected]: true }
@@ -30,14 +30,16 @@ export type Patch =
   /** RFC 6902. */
   | { readonly type: 'json'; readonly body: readonly object[] }
 
-/** Asked once more at the moment when the request is put on the wire, on every try; what it throws is the answer. */
+/** Called right before the request is sent, on every attempt; what it throws is the answer. */
 export interface Permitted {
   readonly permit?: () => void
 }
 
 export interface WriteOptions extends Permitted {
-  readonly subresource?: 'status' | 'scale'
+  readonly subresource?: 'status' | 'scale' | 'token' | 'eviction'
   readonly fieldManager?: string
+  /** Of an apply: false refuses with `Conflict` to take a field from another manager; forced otherwise. */
+  readonly force?: boolean
   readonly dryRun?: boolean
 }
 
@@ -70,15 +72,22 @@ export interface Objects {
 export interface Cache {
   get<T extends AnyObject>(kind: KindRef, key: Key): Projected<T> | undefined
   list<T extends AnyObject>(kind: KindRef, query?: CacheQuery): readonly Projected<T>[]
+  /** The keys alone: cheaper than a list. */
+  keys(kind: KindRef, query?: CacheQuery): readonly Key[]
+  /**
+   * One value per object, for reading many at once. The cache computes it when an object changes, not for each call, and
+   * keeps it by function: pass one that is defined once, and keep its result small.
+   */
+  summaries<S>(kind: KindRef, summarize: Summarize<S>, query?: CacheQuery): readonly S[]
 }
+
+export type Summarize<S> = (object: AnyObject) => S
 
 export interface CacheQuery {
   readonly namespace?: string
-  /** A registered index and the value to look up, e.g. `{ index: 'owner', value: uid }`. */
+  /** A registered index and the value to look up, e.g. `{ index: 'template', value: 'default/vpc' }`. */
   readonly index?: string
   readonly value?: string
-  /** Of each object only what controllers said they read in many at once (`InformerOptions.brief`); whole otherwise. */
-  readonly brief?: true
 }
 
 export type KubeErrorReason =
@@ -119,7 +128,14 @@ export function isKubeError(error: unknown, ...reasons: readonly KubeErrorReason
   return error instanceof KubeError && (reasons.length === 0 || reasons.includes(error.reason))
 }
 
-/** Tells people what happened, once; the same event again only raises its count. Never throws. */
+/** For `catch`: these refusals count as done; every other error is thrown again. */
+export function ignore(...reasons: readonly KubeErrorReason[]): (error: unknown) => void {
+  return (error) => {
+    if (!isKubeError(error, ...reasons)) throw error
+  }
+}
+
+/** Records Kubernetes events; a repeat of the same event only raises its count. Never throws. */
 export interface Events {
   emit(about: AnyObject, event: { type: 'Normal' | 'Warning'; reason: string; message: string; action?: string }): void
 }
@@ -137,18 +153,15 @@ export interface InformerOptions {
   readonly metadataOnly?: boolean
   /** Runs while decoding, on each object, before anything is kept. managedFields and last-applied are always dropped. */
   readonly project?: (object: AnyObject) => AnyObject
-  /** Values under which `Cache.list({ index, value })` finds an object. `owner` (uids of owners) always exists. */
+  /** Values under which `Cache.list({ index, value })` finds an object. */
   readonly indexes?: Readonly<Record<string, (object: AnyObject) => readonly string[]>>
-  /** What a brief list answers of an object. It is kept beside the object, which is packed while nobody asks for it. */
-  readonly brief?: (object: AnyObject) => AnyObject
-  /** An update that changes nothing of what is kept is not told: for kinds that others write at every step of theirs. */
-  readonly contentAlone?: boolean
+  /** Skips the event when an update changes nothing of the projection: for kinds that others write often. */
+  readonly ignoreUnchanged?: boolean
 }
 
 /**
- * List and watch, kept true for ever: resumes, re-lists on 410, backs off with jitter, one list in flight per process.
- * One informer per group and kind, whatever the version. What `Objects` wrote through the same connection is seen here
- * at once (unless the watch was faster).
+ * List and watch: resumes, lists again on 410, backs off with jitter, one list in flight per process. One informer per
+ * group and kind, whatever the version. A write of `Objects` through the same connection is visible at once.
  */
 export interface Informers extends Cache {
   /** Registering a kind again adds its indexes; before `start` only. */

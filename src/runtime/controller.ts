@@ -4,8 +4,6 @@ import type { Cache, Events, Objects, Projected } from '#kube'
 import type { Clock, Log } from '#lib'
 import type { Decision } from './decision.ts'
 
-export type { Log } from '#lib'
-
 /** Everything a controller may touch besides its own ports (engine, identity, …), which its factory receives. */
 export interface World {
   readonly objects: Objects
@@ -46,24 +44,24 @@ export interface Wake {
   readonly kind: KindRef
   /** Keys of our kind to look at again. `cache` answers indexes and lists. Must not throw. */
   toKeys(changed: Projected<AnyObject>, cache: Cache): readonly Key[]
-  /** True of an update that says nothing to anybody woken here, such as a count in somebody else's status. */
+  /** Watch predicate: true for an update that does not matter here, such as a count in the status. */
   ignores?(now: Projected<AnyObject>, before: Projected<AnyObject>): boolean
 }
 
-export interface Controller<T extends AnyObject, Seen, Action> {
+export interface Controller<T extends AnyObject, Observed, Action> {
   /** Lower-case name for logs, metrics and queue: `workspacetemplateapply`. */
   readonly name: string
   readonly kind: KindRef
   /**
    * The condition that sums the decision up; `Ready` by default. `false` for kinds whose status follows
-   * somebody else's rules: then only what `status` reports is written, and nothing at all when it reports nothing.
+   * foreign rules: then only what `status` reports is written, and nothing at all when it reports nothing.
    */
   readonly summary?: string | false
   /**
-   * True when nothing of the status is lost if a turn that acted leaves it to the turn that follows at once: one write
+   * True when nothing of the status is lost if a reconcile that acted leaves it to the one that follows at once: one write
    * for a row of steps. Faults, and acting without progress, are reported all the same.
    */
-  reportsAtRest?(seen: Seen): boolean
+  defersStatus?(observed: Observed): boolean
   readonly wakes: readonly Wake[]
   /** Objects that answer false are left alone, status included (an externally managed one, for instance). */
   accepts?(object: AnyObject): boolean
@@ -73,16 +71,14 @@ export interface Controller<T extends AnyObject, Seen, Action> {
     readonly name: string
     values(object: AnyObject): readonly string[]
   }[]
-  /** What is read in many objects of a kind at once: a `brief` list has that alone. Controllers agree on one per kind. */
-  readonly briefs?: readonly { readonly kind: KindRef; brief(object: AnyObject): AnyObject }[]
   /** Reads all that the decision needs into one value. */
-  observe(world: World, object: Projected<T>): Promise<Seen>
+  observe(world: World, object: Projected<T>): Promise<Observed>
   /** Pure: same observation, same decision. */
-  decide(seen: Seen): Decision<Action>
+  decide(observed: Observed): Decision<Action>
   /** Writes objects or starts work, and returns at once. */
-  act(world: World, seen: Seen, action: Action): Promise<void>
+  act(world: World, observed: Observed, action: Action): Promise<void>
   /** Pure: what the observation and the decision say about the object. */
-  status(seen: Seen, decision: Decision<Action>): StatusReport
+  status(observed: Observed, decision: Decision<Action>): StatusReport
 }
 
 /** Any controller, as the loop sees it. */

@@ -1,8 +1,8 @@
-// Every controller answers with one of four words. Waiting is not an error; stalled needs a person.
+// The four decisions of a controller. Waiting is not an error; stalled needs a person.
 export type Decision<A> =
   | {
       readonly is: 'done'
-      /** Only for a promise with an end (a token, a check for drift): look again then. */
+      /** Only for what expires (a token) or is due (a drift check): reconciled again then. */
       readonly retryAfterSeconds?: number
     }
   | { readonly is: 'act'; readonly actions: readonly A[] }
@@ -10,9 +10,9 @@ export type Decision<A> =
       readonly is: 'waiting'
       readonly reason: string
       readonly message: string
-      /** Only for what no event will tell us (a deadline, a backoff). Absent: an event will wake the object. */
+      /** Only where no event follows (a deadline, a backoff). Absent: an event wakes the object. */
       readonly retryAfterSeconds?: number
-      /** Not reported yet: most likely it is over before anybody looks. The next turn reports it. */
+      /** The status is not written for this decision: the wait is expected to end first. The next reconcile reports it. */
       readonly unreported?: true
     }
   | {
@@ -25,7 +25,7 @@ export type Decision<A> =
 
 export const done: Decision<never> = { is: 'done' }
 
-/** Done for now: the object is looked at again after this time even if nothing happens. */
+/** Done for now: the object is reconciled again after this time even without an event. */
 export function doneFor(seconds: number): Decision<never> {
   return { is: 'done', retryAfterSeconds: seconds }
 }
@@ -34,8 +34,8 @@ export function act<A>(...actions: readonly A[]): Decision<A> {
   return { is: 'act', actions }
 }
 
-/** Waiting for what comes in a moment: nothing is reported before that moment has passed. */
-export function waitingAMoment(reason: string, message: string, seconds: number): Decision<never> {
+/** Waiting for what others usually do within seconds: the status is not written before the grace period has passed. */
+export function waitingInGracePeriod(reason: string, message: string, seconds: number): Decision<never> {
   return { is: 'waiting', reason, message, retryAfterSeconds: seconds, unreported: true }
 }
 

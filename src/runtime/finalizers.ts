@@ -1,13 +1,13 @@
-// Finalizers, written so that two writers cannot lose each other's: the patch carries the version it was made from.
+// Finalizers, written so that two writers cannot lose each other's: the patch contains the version it was made from.
 import type { AnyObject, KindRef } from '#api'
 import { keyOf } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, type Objects } from '#kube'
 
 export function hasFinalizer(object: AnyObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false
 }
 
-/** Does nothing when it is there. Throws `Conflict` when the object moved on: the next turn knows better. */
+/** Does nothing when it is there. Throws `Conflict` when the object has changed: the next reconcile reads it again. */
 export async function addFinalizer(
   objects: Objects,
   kind: KindRef,
@@ -26,12 +26,8 @@ export async function removeFinalizer(
   finalizer: string,
 ): Promise<void> {
   if (!hasFinalizer(object, finalizer)) return
-  try {
-    const rest = object.metadata.finalizers!.filter((name) => name !== finalizer)
-    await write(objects, kind, object, rest)
-  } catch (error) {
-    if (!isKubeError(error, 'NotFound')) throw error
-  }
+  const rest = object.metadata.finalizers!.filter((name) => name !== finalizer)
+  await write(objects, kind, object, rest).catch(ignore('NotFound'))
 }
 
 async function write(objects: Objects, kind: KindRef, object: AnyObject, finalizers: readonly string[]) {

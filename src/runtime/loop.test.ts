@@ -1,9 +1,8 @@
 // The whole loop over an API server in memory: a widget owns a part, waits for it, and takes it away again.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AnyObject, Condition, Key, KindRef } from '#api'
-import { collectingLog, handWoundClock, type MemoryClusterOptions, memoryCluster } from '#testing'
-import { isTrue } from './conditions.ts'
+import { type AnyObject, type Condition, isTrue, type Key, type KindRef, ownerUidsOf } from '#api'
+import { collectingLog, type MemoryClusterOptions, manualClock, memoryCluster } from '#testing'
 import type { Controller } from './controller.ts'
 import { act, type Decision, done, waiting } from './decision.ts'
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizers.ts'
@@ -43,6 +42,7 @@ const widgets: Controller<Widget, Seen, Action> = {
       },
     },
   ],
+  indexes: [{ kind: PartKind, name: 'owner', values: ownerUidsOf }],
   observe: async ({ cache }, widget) => ({
     widget,
     part: cache.list<Widget>(PartKind, { index: 'owner', value: widget.metadata.uid! })[0],
@@ -89,7 +89,7 @@ const READY: Condition = {
 
 async function aLoop(options: MemoryClusterOptions = {}) {
   const cluster = memoryCluster(options)
-  const clock = handWoundClock()
+  const clock = manualClock()
   const log = collectingLog()
   const events: string[] = []
   const running = runControllers({

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AnyObject, Condition, KindRef, ObjectMeta, OwnerReference } from '#api'
 import { KubeError, type Objects, type Patch } from '#kube'
-import { mergeConditions } from './conditions.ts'
 import { addFinalizer, removeFinalizer } from './finalizers.ts'
 import { controllerOf, findOwner, isOwnedBy, ownerReference, restoreOwner, withOwner } from './owners.ts'
+import { mergeConditions } from './status/conditions.ts'
 import { watchFilter } from './watch-filter.ts'
 
 const WidgetKind: KindRef = { group: 'test', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
@@ -61,8 +61,8 @@ describe('owners', () => {
   })
 
   it('are found by group and kind, whatever the version', () => {
-    const stranger = cluster({ apiVersion: 'other/v1', uid: 'x' })
-    const widget = aWidget({ ownerReferences: [stranger, cluster({ apiVersion: 'cluster.x-k8s.io/v1beta2' })] })
+    const foreign = cluster({ apiVersion: 'other/v1', uid: 'x' })
+    const widget = aWidget({ ownerReferences: [foreign, cluster({ apiVersion: 'cluster.x-k8s.io/v1beta2' })] })
     assert.equal(findOwner(widget, { group: 'cluster.x-k8s.io', kind: 'Cluster' })?.uid, 'c1')
     assert.equal(findOwner(widget, { group: '', kind: 'Cluster' }), undefined)
   })
@@ -122,7 +122,7 @@ describe('conditions', () => {
     assert.equal(merge({ status: 'True' })[0]?.lastTransitionTime, '2026-01-01T00:00:00Z')
   })
 
-  it('keep their place, stay when nobody speaks of them, and go when told', () => {
+  it('keep their order, stay without a draft, and go when removed', () => {
     assert.deepEqual(merge({})[1], { ...old, type: 'B' })
     assert.deepEqual(
       merge({}, ['B']).map(({ type }) => type),
@@ -138,7 +138,7 @@ describe('conditions', () => {
 describe('the watch filter', () => {
   const labelled = aWidget({ labels: { 'cluster.x-k8s.io/watch-filter': 'blue' } })
 
-  it('lets through only what carries its value', () => {
+  it('accepts only objects with its value', () => {
     assert.deepEqual([labelled, aWidget()].map(watchFilter('blue')), [true, false])
     assert.deepEqual([labelled, aWidget()].map(watchFilter('green')), [false, false])
   })

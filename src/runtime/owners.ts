@@ -5,7 +5,7 @@ import { keyOf } from '#api'
 import type { Objects } from '#kube'
 import { CaptError } from '#lib'
 
-export interface OwnerOptions {
+interface OwnerOptions {
   /** The one owner that manages the object. At most one reference of an object may say so. */
   readonly controller?: boolean
   readonly blockOwnerDeletion?: boolean

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import { type AnyObject, type Condition, type Key, type KindRef, keyText } from '#api'
 import { type Cache, type Events, KubeError, type Objects, type Patch, type WriteOptions } from '#kube'
 import { isPlainObject } from '#lib'
-import { collectingLog, handWoundClock } from '#testing'
-import { warnCluster } from './cluster-events.ts'
+import { collectingLog, manualClock } from '#testing'
 import type { AnyController, Controller, StatusReport, World } from './controller.ts'
-import { act, type Decision, done, doneFor, stalled, waiting, waitingAMoment } from './decision.ts'
-import { createTurn } from './reconcile.ts'
+import { act, type Decision, done, doneFor, stalled, waiting, waitingInGracePeriod } from './decision.ts'
+import { createReconcile } from './reconcile.ts'
+import { warnCluster } from './status/cluster-events.ts'
 
 interface Widget extends AnyObject {
   readonly spec?: { readonly size?: number }
@@ -16,8 +16,8 @@ interface Widget extends AnyObject {
 const WidgetKind: KindRef = { group: 'test', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
 const KEY: Key = { namespace: 'default', name: 'w' }
 
-/** One kind, no server: what a turn needs to know about objects, and every write it makes. */
-function aShelf(...widgets: readonly Partial<Widget>[]) {
+/** One kind, no server: the objects that a reconcile reads, and every write it makes. */
+function aStore(...widgets: readonly Partial<Widget>[]) {
   const held = new Map<string, Widget>()
   const writes: { what: string; key: string; body: Record<string, unknown>; options: WriteOptions | undefined }[] = []
   const events: string[] = []
@@ -54,8 +54,10 @@ function aShelf(...widgets: readonly Partial<Widget>[]) {
   const cache: Cache = {
     get: ((_kind: KindRef, key: Key) => held.get(keyText(key))) as Cache['get'],
     list: () => [],
+    keys: () => [],
+    summaries: () => [],
   }
-  const clock = handWoundClock()
+  const clock = manualClock()
   const log = collectingLog()
   const recorder: Events = {
     emit: (about, event) => events.push(`${event.type} ${event.reason} ${about.metadata.name}: ${event.message}`),
@@ -84,7 +86,7 @@ interface Script {
   act?: (world: World) => Promise<void>
   observe?: () => Promise<unknown>
   summary?: string | false
-  reportsAtRest?: () => boolean
+  defersStatus?: () => boolean
 }
 function aController(script: Script): AnyController {
   const controller: Controller<Widget, unknown, { do: string }> = {
@@ -92,7 +94,7 @@ function aController(script: Script): AnyController {
     kind: WidgetKind,
     wakes: [],
     ...(script.summary === undefined ? {} : { summary: script.summary }),
-    ...(script.reportsAtRest === undefined ? {} : { reportsAtRest: script.reportsAtRest }),
+    ...(script.defersStatus === undefined ? {} : { defersStatus: script.defersStatus }),
     observe: async (_world, object) => (script.observe ? script.observe() : { size: object.spec?.size }),
     decide: () => script.decision ?? done,
     act: async (world) => script.act?.(world),
@@ -101,12 +103,12 @@ function aController(script: Script): AnyController {
   return controller
 }
 
-describe('one turn', () => {
+describe('one reconcile', () => {
   it('says Ready when the decision is done, with the generation it was about', async () => {
-    const shelf = aShelf({ metadata: { ...KEY, generation: 7 } })
-    const end = await createTurn(aController({}), shelf.world)(KEY, 0)
+    const fixture = aStore({ metadata: { ...KEY, generation: 7 } })
+    const end = await createReconcile(aController({}), fixture.world)(KEY, 0)
     assert.deepEqual(end, { again: 'never', result: 'success' })
-    assert.deepEqual(shelf.ready(), {
+    assert.deepEqual(fixture.ready(), {
       type: 'Ready',
       status: 'True',
       reason: 'Ready',
@@ -114,116 +116,119 @@ describe('one turn', () => {
       lastTransitionTime: '2026-01-01T00:00:00Z',
       observedGeneration: 7,
     })
-    assert.deepEqual(shelf.events, ['Normal Ready w: Widget w is ready'])
-    assert.deepEqual(shelf.writes[0]?.options, { subresource: 'status' })
-    assert.deepEqual(shelf.writes[0]?.body['metadata'], { resourceVersion: '1' })
+    assert.deepEqual(fixture.events, ['Normal Ready w: Widget w is ready'])
+    assert.deepEqual(fixture.writes[0]?.options, { subresource: 'status' })
+    assert.deepEqual(fixture.writes[0]?.body['metadata'], { resourceVersion: '1' })
   })
 
-  it('writes nothing and tells nothing when nothing changed', async () => {
-    const shelf = aShelf({})
+  it('writes and emits nothing when nothing changed', async () => {
+    const fixture = aStore({})
     const script: Script = { decision: waiting('TemplateMissing', 'No template'), report: { fields: { a: { b: 1 } } } }
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
-    await shelf.clock.advance(60_000)
-    await turn(KEY, 0)
-    await turn(KEY, 0)
-    assert.equal(shelf.writes.length, 1)
-    assert.deepEqual(shelf.events, [])
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
+    await fixture.clock.advance(60_000)
+    await reconcile(KEY, 0)
+    await reconcile(KEY, 0)
+    assert.equal(fixture.writes.length, 1)
+    assert.deepEqual(fixture.events, [])
   })
 
-  it('leaves the status of a row of steps to the turn that comes to rest, unless something of it would be lost', async () => {
-    const shelf = aShelf({ spec: { size: 1 } })
+  it('leaves the status of a row of steps to the last reconcile, unless something of it would be lost', async () => {
+    const fixture = aStore({ spec: { size: 1 } })
     let isLost = false
     const step: Script = {
       decision: act({ do: 'something' }),
       report: { fields: { step: 1 } },
-      act: async () => shelf.put({ spec: { size: 2 } }),
-      reportsAtRest: () => !isLost,
+      act: async () => fixture.put({ spec: { size: 2 } }),
+      defersStatus: () => !isLost,
     }
-    assert.equal((await createTurn(aController(step), shelf.world)(KEY, 0)).again, 'now')
-    assert.deepEqual(shelf.writes, [])
+    assert.equal((await createReconcile(aController(step), fixture.world)(KEY, 0)).again, 'now')
+    assert.deepEqual(fixture.writes, [])
     isLost = true
-    await createTurn(aController(step), shelf.world)(KEY, 0)
-    assert.equal(shelf.widget().status?.['step'], 1)
+    await createReconcile(aController(step), fixture.world)(KEY, 0)
+    assert.equal(fixture.widget().status?.['step'], 1)
   })
 
-  it('does not tell what is most likely over in a moment', async () => {
-    const shelf = aShelf({})
-    const end = await createTurn(aController({ decision: waitingAMoment('Soon', 'a moment', 5) }), shelf.world)(KEY, 0)
-    assert.deepEqual([end.again, shelf.writes], [{ afterMs: 5000 }, []])
+  it('does not report a wait within its grace period', async () => {
+    const fixture = aStore({})
+    const end = await createReconcile(
+      aController({ decision: waitingInGracePeriod('Soon', 'a moment', 5) }),
+      fixture.world,
+    )(KEY, 0)
+    assert.deepEqual([end.again, fixture.writes], [{ afterMs: 5000 }, []])
   })
 
   it('shows why it waits, and keeps the time while only the words change', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = { decision: waiting('DependencyNotReady', 'Waiting for a') }
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
-    await shelf.clock.advance(60_000)
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
+    await fixture.clock.advance(60_000)
     script.decision = waiting('RunInProgress', 'Running', 30)
-    assert.deepEqual(await turn(KEY, 0), { again: { afterMs: 30_000 }, result: 'requeue_after' })
-    assert.partialDeepStrictEqual(shelf.ready(), {
+    assert.deepEqual(await reconcile(KEY, 0), { again: { afterMs: 30_000 }, result: 'requeue_after' })
+    assert.partialDeepStrictEqual(fixture.ready(), {
       status: 'False',
       reason: 'RunInProgress',
       lastTransitionTime: '2026-01-01T00:00:00Z',
     })
     script.decision = done
-    await turn(KEY, 0)
-    assert.equal(shelf.ready()?.lastTransitionTime, '2026-01-01T00:01:00Z')
+    await reconcile(KEY, 0)
+    assert.equal(fixture.ready()?.lastTransitionTime, '2026-01-01T00:01:00Z')
   })
 
   it('marks an object that needs a person, with the hint, once, and takes the mark away again', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = { decision: stalled('ApplyRejected', 'AccessDenied.', 'Allow eks:CreateCluster') }
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
-    await turn(KEY, 0)
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
+    await reconcile(KEY, 0)
     const message = 'AccessDenied. Allow eks:CreateCluster'
-    assert.partialDeepStrictEqual(shelf.conditions(), [
+    assert.partialDeepStrictEqual(fixture.conditions(), [
       { type: 'Ready', status: 'False', reason: 'ApplyRejected', message },
       { type: 'Stalled', status: 'True', reason: 'ApplyRejected', message },
     ])
-    assert.deepEqual(shelf.events, [`Warning ApplyRejected w: ${message}`])
+    assert.deepEqual(fixture.events, [`Warning ApplyRejected w: ${message}`])
     script.decision = waiting('RunInProgress', 'Running')
-    await turn(KEY, 0)
+    await reconcile(KEY, 0)
     assert.deepEqual(
-      shelf.conditions().map((condition) => condition.type),
+      fixture.conditions().map((condition) => condition.type),
       ['Ready'],
     )
   })
 
   it('keeps its last word while it acts, and the generation that word was about', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = {}
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
-    const before = shelf.ready()
-    shelf.put({ ...shelf.widget(), metadata: { ...shelf.widget().metadata, generation: 2 } })
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
+    const before = fixture.ready()
+    fixture.put({ ...fixture.widget(), metadata: { ...fixture.widget().metadata, generation: 2 } })
     script.decision = act({ do: 'start-run' })
-    assert.deepEqual(await turn(KEY, 0), { again: 'now', result: 'requeue' })
-    assert.deepEqual(shelf.ready(), before)
+    assert.deepEqual(await reconcile(KEY, 0), { again: 'now', result: 'requeue' })
+    assert.deepEqual(fixture.ready(), before)
   })
 
   it('says Progressing when it acts for the first time', async () => {
-    const shelf = aShelf({})
-    await createTurn(aController({ decision: act({ do: 'add-finalizer' }) }), shelf.world)(KEY, 0)
-    assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'Progressing' })
-    assert.deepEqual(shelf.events, [])
+    const fixture = aStore({})
+    await createReconcile(aController({ decision: act({ do: 'add-finalizer' }) }), fixture.world)(KEY, 0)
+    assert.partialDeepStrictEqual(fixture.ready(), { status: 'False', reason: 'Progressing' })
+    assert.deepEqual(fixture.events, [])
   })
 
   it('compares with what its own actions made of the object, not with what it saw before', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = {
       decision: act({ do: 'add-finalizer' }),
       act: async ({ objects }) => {
         await objects.patch(WidgetKind, KEY, { type: 'merge', body: { metadata: { finalizers: ['x'] } } })
       },
     }
-    await createTurn(aController(script), shelf.world)(KEY, 0)
-    assert.equal(shelf.ready()?.reason, 'Progressing')
+    await createReconcile(aController(script), fixture.world)(KEY, 0)
+    assert.equal(fixture.ready()?.reason, 'Progressing')
   })
 
   it('shows what was thrown, writes the rest of the status all the same, and backs off', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = {
       decision: act({ do: 'burn' }),
       report: { fields: { phase: 'Burning' } },
@@ -231,16 +236,16 @@ describe('one turn', () => {
         throw new Error('cannot reach https://me:hunter2@host')
       },
     }
-    const end = await createTurn(aController(script), shelf.world)(KEY, 0)
+    const end = await createReconcile(aController(script), fixture.world)(KEY, 0)
     assert.deepEqual(end, { again: 'backoff', result: 'error', failed: ['internal'] })
-    assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'InternalError' })
-    assert.equal(shelf.widget().status?.['phase'], 'Burning')
-    assert.equal(shelf.events.length, 1)
-    const said = JSON.stringify([shelf.events, shelf.conditions(), shelf.log.lines])
+    assert.partialDeepStrictEqual(fixture.ready(), { status: 'False', reason: 'InternalError' })
+    assert.equal(fixture.widget().status?.['phase'], 'Burning')
+    assert.equal(fixture.events.length, 1)
+    const said = JSON.stringify([fixture.events, fixture.conditions(), fixture.log.lines])
     assert.ok(!said.includes('hunter2'), 'the password got out')
     assert.partialDeepStrictEqual(
-      shelf.log.lines.find((line) => line.level === 'error'),
-      { message: 'Turn failed', keys: { Widget: 'default/w', controller: 'widget' } },
+      fixture.log.lines.find((line) => line.level === 'error'),
+      { message: 'Reconcile failed', keys: { Widget: 'default/w', controller: 'widget' } },
     )
   })
 
@@ -256,22 +261,22 @@ describe('one turn', () => {
     ],
   ] as const) {
     it(`shows what was thrown while ${what}`, async () => {
-      const shelf = aShelf({})
-      assert.equal((await createTurn(aController(script), shelf.world)(KEY, 0)).result, 'error')
-      assert.partialDeepStrictEqual(shelf.ready(), { reason: 'InternalError', message: 'boom' })
+      const fixture = aStore({})
+      assert.equal((await createReconcile(aController(script), fixture.world)(KEY, 0)).result, 'error')
+      assert.partialDeepStrictEqual(fixture.ready(), { reason: 'InternalError', message: 'boom' })
     })
   }
 
   it('does not frighten anybody about a busy API server until it stays busy', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = {}
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
     script.observe = () => Promise.reject(new KubeError('TooManyRequests', 'slow down'))
-    assert.equal((await turn(KEY, 0)).again, 'backoff')
-    assert.equal(shelf.ready()?.status, 'True')
-    await turn(KEY, 10)
-    assert.partialDeepStrictEqual(shelf.ready(), { status: 'False', reason: 'InternalError' })
+    assert.equal((await reconcile(KEY, 0)).again, 'backoff')
+    assert.equal(fixture.ready()?.status, 'True')
+    await reconcile(KEY, 10)
+    assert.partialDeepStrictEqual(fixture.ready(), { status: 'False', reason: 'InternalError' })
   })
 
   describe('that fails leaves a Warning', () => {
@@ -285,13 +290,15 @@ describe('one turn', () => {
     }
     const aCluster = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'demo', uid: 'c1' } }
 
-    function openTurn(script: Script, metadata: object = ofCluster) {
-      const shelf = aShelf({ metadata: { ...KEY, ...metadata } })
+    function openReconcile(script: Script, metadata: object = ofCluster) {
+      const fixture = aStore({ metadata: { ...KEY, ...metadata } })
       const warnings: string[] = []
       const cache: Cache = {
         get: ((kind: KindRef, key: Key) =>
-          kind.kind === 'Cluster' ? aCluster : shelf.world.cache.get(kind, key)) as Cache['get'],
+          kind.kind === 'Cluster' ? aCluster : fixture.world.cache.get(kind, key)) as Cache['get'],
         list: () => [],
+        keys: () => [],
+        summaries: () => [],
       }
       const events: Events = {
         emit: (about, { type, reason, message }) =>
@@ -299,9 +306,9 @@ describe('one turn', () => {
             `${type} ${reason} on ${about.kind} ${about.metadata.name} (${about.metadata.uid}): ${message}`,
           ),
       }
-      const world = { ...shelf.world, cache, events: warnCluster(events, cache, ClusterKind) }
-      const turn = createTurn(aController(script), world)
-      return { shelf, turn, warnings }
+      const world = { ...fixture.world, cache, events: warnCluster(events, cache, ClusterKind) }
+      const reconcile = createReconcile(aController(script), world)
+      return { fixture, reconcile, warnings }
     }
 
     it('on the object and on its Cluster for every attempt that its controller reports', async () => {
@@ -312,22 +319,22 @@ describe('one turn', () => {
         decision: waiting('RetryScheduled', 'Attempt 1 failed and is tried again: Rate exceeded', 30),
         report: { fields: { run: 1 }, failed },
       }
-      const { turn, warnings } = openTurn(script)
-      assert.deepEqual((await turn(KEY, 0)).failed, ['throttling'])
+      const { reconcile, warnings } = openReconcile(script)
+      assert.deepEqual((await reconcile(KEY, 0)).failed, ['throttling'])
       assert.deepEqual(warnings, [
         'Warning RetryScheduled on Widget w (u1): Rate exceeded. it waits longer',
         'Warning RetryScheduled on Cluster demo (c1): Widget w: Rate exceeded. it waits longer',
       ])
       script.report = { fields: { run: 1 } }
-      assert.equal((await turn(KEY, 0)).failed, undefined)
+      assert.equal((await reconcile(KEY, 0)).failed, undefined)
       assert.equal(warnings.length, 2, 'the same attempt is reported once')
     })
 
     it('every time it throws, also when the status says so already', async () => {
-      const { turn, warnings, shelf } = openTurn({ observe: () => Promise.reject(new Error('boom')) })
-      await turn(KEY, 0)
-      await turn(KEY, 1)
-      assert.equal(shelf.writes.length, 1)
+      const { reconcile, warnings, fixture } = openReconcile({ observe: () => Promise.reject(new Error('boom')) })
+      await reconcile(KEY, 0)
+      await reconcile(KEY, 1)
+      assert.equal(fixture.writes.length, 1)
       assert.deepEqual(
         warnings,
         [1, 2].flatMap(() => [
@@ -339,9 +346,9 @@ describe('one turn', () => {
 
     it('when it stops, by owner reference where there is no label', async () => {
       const ownerReferences = [{ apiVersion: aCluster.apiVersion, kind: 'Cluster', name: 'demo', uid: 'c2' }]
-      const { turn, warnings } = openTurn({ decision: stalled('Refused', 'No.', 'Ask') }, { ownerReferences })
-      await turn(KEY, 0)
-      await turn(KEY, 0)
+      const { reconcile, warnings } = openReconcile({ decision: stalled('Refused', 'No.', 'Ask') }, { ownerReferences })
+      await reconcile(KEY, 0)
+      await reconcile(KEY, 0)
       assert.deepEqual(warnings, [
         'Warning Refused on Widget w (u1): No. Ask',
         'Warning Refused on Cluster demo (c2): Widget w: No. Ask',
@@ -350,64 +357,64 @@ describe('one turn', () => {
 
     it('whose remedy is whole, however long the cause is', async () => {
       const script: Script = { decision: stalled('Refused', 'é'.repeat(2000), 'do this, and then that') }
-      const { turn, warnings } = openTurn(script)
-      await turn(KEY, 0)
+      const { reconcile, warnings } = openReconcile(script)
+      await reconcile(KEY, 0)
       assert.match(warnings[1]!, /é…\. do this, and then that$/)
       assert.ok(Buffer.byteLength(warnings[1]!) < 1024)
     })
 
     it('on the object alone when it belongs to no Cluster', async () => {
-      const { turn, warnings } = openTurn({ decision: stalled('Refused', 'No', 'Ask') }, {})
-      await turn(KEY, 0)
+      const { reconcile, warnings } = openReconcile({ decision: stalled('Refused', 'No', 'Ask') }, {})
+      await reconcile(KEY, 0)
       assert.deepEqual(warnings, ['Warning Refused on Widget w (u1): No. Ask'])
     })
   })
 
-  it('comes back in silence when somebody else was faster', async () => {
-    const shelf = aShelf({})
-    shelf.refuse(new KubeError('Conflict', 'moved on'))
-    const end = await createTurn(aController({}), shelf.world)(KEY, 0)
+  it('retries without a report when another writer was faster', async () => {
+    const fixture = aStore({})
+    fixture.refuse(new KubeError('Conflict', 'moved on'))
+    const end = await createReconcile(aController({}), fixture.world)(KEY, 0)
     assert.deepEqual(end, { again: 'backoff', result: 'requeue' })
     assert.deepEqual(
-      shelf.log.lines.filter((line) => line.level === 'error'),
+      fixture.log.lines.filter((line) => line.level === 'error'),
       [],
     )
-    assert.deepEqual(shelf.events, [])
+    assert.deepEqual(fixture.events, [])
   })
 
-  it('forgets an object that went away before or during its turn', async () => {
-    const shelf = aShelf()
-    const turn = createTurn(aController({}), shelf.world)
-    assert.equal((await turn(KEY, 0)).again, 'never')
-    shelf.put({})
-    shelf.refuse(new KubeError('NotFound', 'gone'))
-    assert.deepEqual(await turn(KEY, 0), { again: 'never', result: 'success' })
-    assert.deepEqual(shelf.log.lines.filter((line) => line.level === 'error').length, 0)
+  it('ignores an object that was deleted before or during its reconcile', async () => {
+    const fixture = aStore()
+    const reconcile = createReconcile(aController({}), fixture.world)
+    assert.equal((await reconcile(KEY, 0)).again, 'never')
+    fixture.put({})
+    fixture.refuse(new KubeError('NotFound', 'gone'))
+    assert.deepEqual(await reconcile(KEY, 0), { again: 'never', result: 'success' })
+    assert.deepEqual(fixture.log.lines.filter((line) => line.level === 'error').length, 0)
   })
 
-  it('does not write a status nobody will read: the last finalizer is gone', async () => {
+  it('does not write the status of an object whose last finalizer is gone', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z'
-    const shelf = aShelf({ metadata: { ...KEY, deletionTimestamp, finalizers: ['x'] } })
+    const fixture = aStore({ metadata: { ...KEY, deletionTimestamp, finalizers: ['x'] } })
     const script: Script = {
       decision: act({ do: 'remove-finalizer' }),
       act: async ({ objects }) => {
         await objects.patch(WidgetKind, KEY, { type: 'merge', body: { metadata: { finalizers: [] } } })
       },
     }
-    assert.equal((await createTurn(aController(script), shelf.world)(KEY, 0)).again, 'never')
-    assert.equal(shelf.writes.length, 1)
+    assert.equal((await createReconcile(aController(script), fixture.world)(KEY, 0)).again, 'never')
+    assert.equal(fixture.writes.length, 1)
   })
 
   it('removes fields that are no longer reported, also inside other fields', async () => {
-    const shelf = aShelf({ status: { run: { phase: 'running', step: '3 of 9' }, error: 'old', kept: 1 } })
+    const fixture = aStore({ status: { run: { phase: 'running', step: '3 of 9' }, error: 'old', kept: 1 } })
     const script: Script = { report: { fields: { run: { phase: 'succeeded' }, error: undefined } } }
-    await createTurn(aController(script), shelf.world)(KEY, 0)
-    const { conditions: _, ...rest } = shelf.widget().status!
+    await createReconcile(aController(script), fixture.world)(KEY, 0)
+    const { conditions: _, ...rest } = fixture.widget().status!
     assert.deepEqual(rest, { run: { phase: 'succeeded' }, kept: 1 })
   })
 
   it('lets steps set their own conditions, but never the summary', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     const script: Script = {
       decision: waiting('NotYet', 'Not yet'),
       report: {
@@ -417,79 +424,79 @@ describe('one turn', () => {
         ],
       },
     }
-    await createTurn(aController(script), shelf.world)(KEY, 0)
+    await createReconcile(aController(script), fixture.world)(KEY, 0)
     assert.deepEqual(
-      shelf.conditions().map(({ type, status }) => `${type}=${status}`),
+      fixture.conditions().map(({ type, status }) => `${type}=${status}`),
       ['Ready=False', 'VPCReady=True'],
     )
   })
 
-  it('leaves the status of foreign kinds alone when told so', async () => {
-    const shelf = aShelf({})
+  it('leaves the status of foreign kinds alone when summary is false', async () => {
+    const fixture = aStore({})
     const script: Script = { summary: false }
-    const turn = createTurn(aController(script), shelf.world)
-    await turn(KEY, 0)
-    assert.deepEqual(shelf.writes, [])
+    const reconcile = createReconcile(aController(script), fixture.world)
+    await reconcile(KEY, 0)
+    assert.deepEqual(fixture.writes, [])
     script.report = { fields: { phase: 'Active' } }
-    await turn(KEY, 0)
-    assert.deepEqual(shelf.widget().status, { phase: 'Active' })
+    await reconcile(KEY, 0)
+    assert.deepEqual(fixture.widget().status, { phase: 'Active' })
   })
 
-  it('sums up under another name when told so', async () => {
-    const shelf = aShelf({})
-    await createTurn(aController({ summary: 'Available' }), shelf.world)(KEY, 0)
+  it('uses another summary condition when asked to', async () => {
+    const fixture = aStore({})
+    await createReconcile(aController({ summary: 'Available' }), fixture.world)(KEY, 0)
     assert.deepEqual(
-      shelf.conditions().map((condition) => condition.type),
+      fixture.conditions().map((condition) => condition.type),
       ['Available'],
     )
   })
 
   it('slows down an object that acts again and again on the same observation', async () => {
-    const shelf = aShelf({})
-    const turn = createTurn(aController({ decision: act({ do: 'spin' }) }), shelf.world)
+    const fixture = aStore({})
+    const reconcile = createReconcile(aController({ decision: act({ do: 'spin' }) }), fixture.world)
     const answers: unknown[] = []
-    for (let i = 0; i < 7; i++) answers.push((await turn(KEY, 0)).again)
+    for (let i = 0; i < 7; i++) answers.push((await reconcile(KEY, 0)).again)
     assert.deepEqual(answers, ['now', 'now', 'now', 'now', 'now', 'backoff', 'backoff'])
-    assert.ok(shelf.log.lines.some((line) => line.message === 'Acting without progress'))
+    assert.ok(fixture.log.lines.some((line) => line.message === 'Acting without progress'))
   })
 
   it('slows down an object that acts for ever, even if it looks different each time', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     let count = 0
     const script: Script = { decision: act({ do: 'spin' }), observe: async () => count++ }
-    const turn = createTurn(aController(script), shelf.world)
+    const reconcile = createReconcile(aController(script), fixture.world)
     let slowed = 0
-    for (let i = 0; i < 60; i++) if ((await turn(KEY, 0)).again === 'backoff') slowed++
+    for (let i = 0; i < 60; i++) if ((await reconcile(KEY, 0)).again === 'backoff') slowed++
     assert.equal(slowed, 10)
   })
 
   it('does not slow down an object that makes progress', async () => {
-    const shelf = aShelf({})
+    const fixture = aStore({})
     let count = 0
     const script: Script = { decision: act({ do: 'step' }), observe: async () => Math.floor(count++ / 3) }
-    const turn = createTurn(aController(script), shelf.world)
-    for (let i = 0; i < 30; i++) assert.equal((await turn(KEY, 0)).again, 'now')
+    const reconcile = createReconcile(aController(script), fixture.world)
+    for (let i = 0; i < 30; i++) assert.equal((await reconcile(KEY, 0)).again, 'now')
   })
 
   it('looks again at something that is done only for a while', async () => {
-    const shelf = aShelf({})
-    const end = await createTurn(aController({ decision: doneFor(480) }), shelf.world)(KEY, 0)
+    const fixture = aStore({})
+    const end = await createReconcile(aController({ decision: doneFor(480) }), fixture.world)(KEY, 0)
     assert.deepEqual(end.again, { afterMs: 480_000 })
-    assert.equal(shelf.ready()?.status, 'True')
+    assert.equal(fixture.ready()?.status, 'True')
   })
 
   it('leaves alone what the watch filter does not accept', async () => {
-    const shelf = aShelf({})
-    await createTurn(aController({}), shelf.world, { accepts: () => false })(KEY, 0)
-    assert.deepEqual(shelf.writes, [])
+    const fixture = aStore({})
+    await createReconcile(aController({}), fixture.world, { accepts: () => false })(KEY, 0)
+    assert.deepEqual(fixture.writes, [])
   })
 
-  it('gives every turn its own id in the log', async () => {
-    const shelf = aShelf({})
-    const turn = createTurn(aController({}), shelf.world)
-    await turn(KEY, 0)
-    await turn(KEY, 0)
-    const ids = new Set(shelf.log.lines.map((line) => line.keys['reconcileID']))
+  it('gives every reconcile its own id in the log', async () => {
+    const fixture = aStore({})
+    const reconcile = createReconcile(aController({}), fixture.world)
+    await reconcile(KEY, 0)
+    await reconcile(KEY, 0)
+    const ids = new Set(fixture.log.lines.map((line) => line.keys['reconcileID']))
     assert.equal(ids.size, 2)
     assert.ok(!ids.has(undefined))
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
 import type { Change, InformerOptions, Informers, Objects, Projected } from '#kube'
-import { collectingLog, collectingMetrics, handWoundClock } from '#testing'
+import { collectingLog, collectingMetrics, manualClock } from '#testing'
 import type { AnyController, Wake } from './controller.ts'
 import { done } from './decision.ts'
 import { type RunOptions, runControllers } from './run-controllers.ts'
@@ -18,8 +18,8 @@ const WidgetKind = kind('Widget')
 const PartKind = kind('Part')
 const NodeKind = kind('Node', false)
 
-/** Informers that say what a test tells them to say. */
-function toldInformers() {
+/** Informers that report the changes a test passes to them. */
+function scriptedInformers() {
   const handlers = new Map<string, ((change: Change) => void)[]>()
   const registered: [string, InformerOptions][] = []
   const held = new Map<string, Projected<AnyObject>>()
@@ -28,6 +28,8 @@ function toldInformers() {
   const informers: Informers = {
     get: ((of: KindRef, key: Key) => held.get(`${of.kind} ${keyText(key)}`)) as Informers['get'],
     list: () => [],
+    keys: () => [],
+    summaries: () => [],
     register: (of, options = {}) => void registered.push([of.kind, options]),
     onChange(of, handler) {
       handlers.set(groupKindOf(of), [...(handlers.get(groupKindOf(of)) ?? []), handler])
@@ -41,7 +43,7 @@ function toldInformers() {
     },
     stop: async () => void calls.push('stop'),
   }
-  const tell = (of: KindRef, type: Change['type'], name: string, labels: Record<string, string> = {}) => {
+  const emit = (of: KindRef, type: Change['type'], name: string, labels: Record<string, string> = {}) => {
     const object = {
       apiVersion: 'test/v1',
       kind: of.kind,
@@ -53,15 +55,15 @@ function toldInformers() {
     else held.set(id, object)
     for (const handler of handlers.get(groupKindOf(of)) ?? []) handler({ type, object, ...(old ? { old } : {}) })
   }
-  return { informers, registered, calls, tell, fill: resolve }
+  return { informers, registered, calls, emit, fill: resolve }
 }
 
 function aRun(over: Partial<RunOptions> & { wakes?: readonly Wake[]; turn?: (key: string) => Promise<void> } = {}) {
-  const told = toldInformers()
-  const clock = handWoundClock()
+  const scripted = scriptedInformers()
+  const clock = manualClock()
   const log = collectingLog()
   const metrics = collectingMetrics()
-  const turns: string[] = []
+  const reconciles: string[] = []
   const { wakes = [], turn, ...options } = over
   const widget: AnyController = {
     name: 'widget',
@@ -70,7 +72,7 @@ function aRun(over: Partial<RunOptions> & { wakes?: readonly Wake[]; turn?: (key
     wakes,
     indexes: [{ kind: PartKind, name: 'widget', values: () => [] }],
     async observe(_world, object) {
-      turns.push(keyText(keyOf(object)))
+      reconciles.push(keyText(keyOf(object)))
       await turn?.(keyText(keyOf(object)))
     },
     decide: () => done,
@@ -80,7 +82,7 @@ function aRun(over: Partial<RunOptions> & { wakes?: readonly Wake[]; turn?: (key
   const running = runControllers({
     controllers: [widget],
     objects: {} as Objects,
-    informers: told.informers,
+    informers: scripted.informers,
     events: { emit: () => undefined },
     clock,
     log,
@@ -88,7 +90,7 @@ function aRun(over: Partial<RunOptions> & { wakes?: readonly Wake[]; turn?: (key
     ...options,
   })
   const settle = () => clock.advance(0)
-  return { ...told, clock, log, metrics, turns, running, settle }
+  return { ...scripted, clock, log, metrics, reconciles, running, settle }
 }
 
 const partOf: Wake = {
@@ -99,59 +101,59 @@ const partOf: Wake = {
 describe('running controllers', () => {
   it('takes no turn before every cache is filled', async () => {
     const run = aRun()
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'a')
     await run.settle()
-    assert.deepEqual([run.calls, run.turns], [['start'], []])
+    assert.deepEqual([run.calls, run.reconciles], [['start'], []])
     run.fill()
     await run.running.synced()
     await run.settle()
-    assert.deepEqual(run.turns, ['default/a'])
+    assert.deepEqual(run.reconciles, ['default/a'])
   })
 
   it('takes no turn before it is elected, although it is synced', async () => {
     const elected = Promise.withResolvers<void>()
     const run = aRun({ elected: elected.promise })
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'a')
     run.fill()
     await run.running.synced()
     await run.settle()
-    assert.deepEqual(run.turns, [])
+    assert.deepEqual(run.reconciles, [])
     elected.resolve()
     await run.settle()
-    assert.deepEqual(run.turns, ['default/a'])
+    assert.deepEqual(run.reconciles, ['default/a'])
   })
 
   it('wakes the old and the new owner when a part moves from one to the other', async () => {
     const run = aRun({ wakes: [partOf] })
-    run.tell(WidgetKind, 'added', 'a')
-    run.tell(WidgetKind, 'added', 'b')
-    run.tell(PartKind, 'added', 'p', { widget: 'a' })
+    run.emit(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'b')
+    run.emit(PartKind, 'added', 'p', { widget: 'a' })
     run.fill()
     await run.settle()
-    run.turns.length = 0
-    run.tell(PartKind, 'updated', 'p', { widget: 'b' })
+    run.reconciles.length = 0
+    run.emit(PartKind, 'updated', 'p', { widget: 'b' })
     await run.settle()
-    assert.deepEqual(run.turns.sort(), ['default/a', 'default/b'])
+    assert.deepEqual(run.reconciles.sort(), ['default/a', 'default/b'])
   })
 
   it('wakes an object by name, for news that does not come by watch', async () => {
     const run = aRun()
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'a')
     run.fill()
     await run.settle()
     run.running.wake('widget', { namespace: 'default', name: 'a' })
     run.running.wake('nobody', { namespace: 'default', name: 'a' })
     await run.settle()
-    assert.deepEqual(run.turns, ['default/a', 'default/a'])
+    assert.deepEqual(run.reconciles, ['default/a', 'default/a'])
   })
 
   it('forgets an object that was deleted', async () => {
     const run = aRun()
     run.fill()
-    run.tell(WidgetKind, 'added', 'a')
-    run.tell(WidgetKind, 'deleted', 'a')
+    run.emit(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'deleted', 'a')
     await run.settle()
-    assert.deepEqual(run.turns, [])
+    assert.deepEqual(run.reconciles, [])
   })
 
   it('watches the namespace it was given, but cluster-wide what has none', () => {
@@ -173,37 +175,37 @@ describe('running controllers', () => {
     }
     const run = aRun({ wakes: [broken] })
     run.fill()
-    run.tell(PartKind, 'added', 'p')
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(PartKind, 'added', 'p')
+    run.emit(WidgetKind, 'added', 'a')
     await run.settle()
-    assert.deepEqual(run.turns, ['default/a'])
+    assert.deepEqual(run.reconciles, ['default/a'])
     assert.ok(run.log.lines.some((line) => line.message === 'Wake failed'))
   })
 
-  it('stops after the turns under way, and then the informers', async () => {
+  it('stops after the reconciles under way, and then the informers', async () => {
     const gate = Promise.withResolvers<void>()
     const run = aRun({ concurrency: 1, turn: () => gate.promise })
     run.fill()
-    run.tell(WidgetKind, 'added', 'a')
-    run.tell(WidgetKind, 'added', 'b')
+    run.emit(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'b')
     await run.settle()
     const stopped = run.running.stop()
     await run.settle()
     assert.deepEqual(run.calls, ['start'])
     gate.resolve()
     await stopped
-    assert.deepEqual([run.turns, run.calls], [['default/a'], ['start', 'stop']])
+    assert.deepEqual([run.reconciles, run.calls], [['default/a'], ['start', 'stop']])
   })
 
-  it('stops within its grace when a turn hangs, and says so', async () => {
+  it('stops within its grace when a reconcile hangs, and says so', async () => {
     const run = aRun({ graceMs: 5000, turn: () => new Promise(() => undefined) })
     run.fill()
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'a')
     await run.settle()
     const stopped = run.running.stop()
     await run.clock.advance(5000)
     await stopped
-    assert.ok(run.log.lines.some((line) => line.message === 'Stopped with turns unfinished'))
+    assert.ok(run.log.lines.some((line) => line.message === 'Stopped with reconciles unfinished'))
   })
 
   it('can be stopped while its caches are still empty', async () => {
@@ -218,10 +220,10 @@ describe('running controllers', () => {
     assert.throws(() => aRun({ controllers: [widget, widget] }), { code: 'CAPT_CONTROLLER_TWICE' })
   })
 
-  it('counts turns under the names controller-runtime made known', async () => {
+  it('counts reconciles under the names controller-runtime made known', async () => {
     const run = aRun({ concurrency: { widget: 7 } })
     run.fill()
-    run.tell(WidgetKind, 'added', 'a')
+    run.emit(WidgetKind, 'added', 'a')
     await run.settle()
     const value = (name: string, more = {}) => run.metrics.value(name, { controller: 'widget', ...more })
     assert.equal(value('controller_runtime_reconcile_total', { result: 'success' }), 1)

@@ -1,13 +1,13 @@
-// Runs controllers over one set of informers: changes become keys, keys become turns. Work begins after every cache is
-// synced, and ends with the turns that are under way.
+// Runs controllers over one set of informers: changes become keys, keys are reconciled. Work begins when every cache is
+// synced; stopping waits for the reconciles in progress.
 import { type AnyObject, type Key, type KindRef, keyOf } from '#api'
 import type { Change, Events, Informers, Objects } from '#kube'
 import { CaptError, type Clock, type Log, type Metrics, messageOf, noMetrics } from '#lib'
-import { isClusterKind, warnCluster } from './cluster-events.ts'
 import type { AnyController, Wake, World } from './controller.ts'
-import { createQueue, type Queue } from './queue.ts'
-import { turnMetrics } from './queue-metrics.ts'
-import { createTurn } from './reconcile.ts'
+import { reconcileMetrics } from './queue/metrics.ts'
+import { createQueue, type Queue } from './queue/queue.ts'
+import { createReconcile } from './reconcile.ts'
+import { isClusterKind, warnCluster } from './status/cluster-events.ts'
 
 export interface RunOptions {
   readonly controllers: readonly AnyController[]
@@ -18,25 +18,27 @@ export interface RunOptions {
   readonly clock: Clock
   readonly log: Log
   readonly metrics?: Metrics
-  /** Turns at once per controller, for all or by name. */
+  /** Concurrent reconciles per controller, for all or by name. */
   readonly concurrency?: number | Readonly<Record<string, number>>
-  /** Only objects of this namespace are looked at. */
+  /** Only objects of this namespace are watched. */
   readonly namespace?: string
-  /** Objects that answer false are left alone (the watch filter). */
+  /** Objects for which it returns false are ignored (the watch filter). */
   readonly accepts?: (object: AnyObject) => boolean
-  /** Caches fill at once, but no turn is taken before this resolves (leadership). */
+  /** Caches fill at once, but nothing is reconciled before this resolves (leadership). */
   readonly elected?: Promise<void>
-  /** How long turns under way may go on when `stop` is called. */
+  /** How long `stop` waits for the reconciles in progress. */
   readonly graceMs?: number
 }
 
 export interface Running {
-  /** Resolves when every cache is filled; turns begin then, or when elected. */
+  /** Resolves when every cache is filled; reconciles begin then, or when elected. */
   synced(): Promise<void>
-  /** No new turn begins; resolves when those under way have ended or the grace is over. */
+  /** No new reconcile begins; resolves when those in progress have ended or the grace period is over. */
   stop(): Promise<void>
-  /** Looks at one object again: for news that does not come by watch, such as the end of a Terraform run. */
+  /** Reconciles one object again: for changes that no watch reports, such as the end of a Terraform run. */
   wake(controllerName: string, key: Key): void
+  /** The reconcile that has taken the longest time so far. */
+  longest(): { readonly controller: string; readonly key: Key; readonly tookMs: number } | undefined
 }
 
 const CONCURRENCY = 4
@@ -62,11 +64,11 @@ export function runControllers(options: RunOptions): Running {
     for (const controller of controllers) {
       const queue = queues.get(controller.name)!
       const max = concurrencyOf(options.concurrency, controller.name)
-      const numbers = turnMetrics(metrics, controller.name, { max, active: () => queue.active })
-      const turn = createTurn(controller, world, { accepts: options.accepts })
+      const numbers = reconcileMetrics(metrics, controller.name, { max, active: () => queue.active })
+      const reconcile = createReconcile(controller, world, { accepts: options.accepts })
       queue.start(max, async (key) => {
         const began = clock.monotonic()
-        const { again, result, failed = [] } = await turn(key, queue.failures(key))
+        const { again, result, failed = [] } = await reconcile(key, queue.failures(key))
         numbers.ended(result, clock.monotonic() - began)
         numbers.failed(failed)
         return again
@@ -80,7 +82,7 @@ export function runControllers(options: RunOptions): Running {
   const begun = Promise.all([filled, options.elected]).then(() => {
     if (!abort.signal.aborted) start()
   })
-  // Both are awaited by whoever cares; a stop before the sync must not end the process.
+  // Callers await them; a stop before the sync must not end the process by an unhandled rejection.
   begun.catch(() => undefined)
   const synced = options.elected ? filled : begun
   synced.catch(() => undefined)
@@ -91,8 +93,15 @@ export function runControllers(options: RunOptions): Running {
       abort.abort(new CaptError('CAPT_STOPPED', 'The controllers were stopped before their caches were filled'))
       const left = await Promise.all([...queues.values()].map((queue) => queue.stop(graceMs)))
       const unfinished = left.flat().length
-      if (unfinished > 0) log.warn('Stopped with turns unfinished', { unfinished })
+      if (unfinished > 0) log.warn('Stopped with reconciles unfinished', { unfinished })
       await informers.stop()
+    },
+    longest() {
+      const all = [...queues].flatMap(([controller, queue]) => {
+        const one = queue.longest()
+        return one ? [{ controller, key: one.key, tookMs: clock.monotonic() - one.since }] : []
+      })
+      return all.toSorted((a, b) => b.tookMs - a.tookMs)[0]
     },
     wake(controllerName, key) {
       queues.get(controllerName)?.add(key)
@@ -110,7 +119,6 @@ function listen(controller: AnyController, queue: Queue, options: RunOptions): v
   for (const { kind, name, values } of controller.indexes ?? []) {
     informers.register(kind, { ...scope(kind), indexes: { [name]: values } })
   }
-  for (const { kind, brief } of controller.briefs ?? []) informers.register(kind, { ...scope(kind), brief })
   informers.onChange(controller.kind, ({ object }) => queue.add(keyOf(object)))
   for (const wake of controller.wakes) {
     informers.onChange(wake.kind, (change) => {

@@ -1,7 +1,7 @@
-// Several managers in one cluster share the work by label: each looks only at objects that carry its value.
+// Several managers in one cluster share the work by label: each reconciles only objects with its value.
 import type { AnyObject } from '#api'
 
-export const WATCH_FILTER_LABEL = 'cluster.x-k8s.io/watch-filter'
+const WATCH_FILTER_LABEL = 'cluster.x-k8s.io/watch-filter'
 
 /** For `accepts` of `runControllers`. Without a value everything is accepted. */
 export function watchFilter(value: string | undefined): (object: AnyObject) => boolean {
