@@ -1,16 +1,17 @@
-// What every engine promises, as cases: the simulated one, Terraform and OpenTofu are held to the same words.
+// What every engine promises, as cases: the simulated one, Terraform and OpenTofu are held to the same cases.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
 import type { Objects } from '#kube'
 import { anApply, aTemplate } from '#testing'
+import { checksKey } from './names.ts'
 import type { Owner } from './owner.ts'
 import type { Engine, WorkspaceView } from './port.ts'
-import { render } from './render/render.ts'
+import { renderWorkspace } from './render/render.ts'
 import { readState } from './state/state-file.ts'
 import { loadState } from './state/state-store.ts'
 
-export interface EngineUnderTest {
+interface EngineUnderTest {
   readonly objects: Objects
   readonly engine: Engine
   close(): Promise<void>
@@ -52,12 +53,12 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         values: { size },
         writeConnectionSecretToRef: { name: `${owner.name}-out` },
       }
-      const rendering = render(aTemplate(module), anApply(spec, { name: owner.name }))
+      const rendering = renderWorkspace(aTemplate(module), anApply(spec, { name: owner.name }))
       assert.ok(rendering.ok)
       const { workspace } = rendering
       return { owner, verb: 'apply', hash: workspace.hash, workspace, timeoutSeconds: 150 } as const
     }
-    /** Waits by the engine's own news, as a controller does. */
+    /** Waits for the engine's notifications, as a controller does. */
     const end = async (engine: Engine, owner: Owner): Promise<WorkspaceView> => {
       const deadline = Date.now() + WAIT_MS
       for (;;) {
@@ -72,7 +73,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         await news
         clearTimeout(late)
         stop()
-        assert.ok(Date.now() < deadline, `no end in sight: ${JSON.stringify(view.record?.run)}`)
+        assert.ok(Date.now() < deadline, `the run did not end: ${JSON.stringify(view.record?.run)}`)
       }
     }
 
@@ -87,7 +88,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         assert.deepEqual(await engine.observe(owner), { record: undefined, activity: 'idle', cancelling: false })
       }))
 
-    it('makes what the module says and tells its outputs', () =>
+    it('makes what the module says and reports its outputs', () =>
       world(async ({ engine, objects }, owner) => {
         const request = requestFor(owner)
         await engine.start(request)
@@ -122,6 +123,69 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         assert.equal(record?.state?.resources, 3)
       }))
 
+    it('ends with a plan where one must be approved, and applies that plan alone', () =>
+      world(async ({ engine, objects }, owner) => {
+        const policy = { mode: 'Manual', guard: [], expirySeconds: 600 } as const
+        const start = async (hash?: string) => {
+          const approved = hash === undefined ? {} : { approved: { hash, by: 'alice', at: '', verified: false } }
+          await engine.start({ ...requestFor(owner), approval: { ...policy, ...approved } })
+          return (await end(engine, owner)).record
+        }
+        const first = await start()
+        assert.partialDeepStrictEqual(first, { run: { phase: 'Planned', attempt: 1, plan: { add: 2 } } })
+        assert.deepEqual([first?.applied, await loadState(objects, owner)], [undefined, undefined])
+        const second = await start('0000000000000000')
+        assert.equal(second?.run?.phase, 'Planned', 'the approval of another plan does not count')
+        assert.notEqual(second?.proposed?.hash, first?.proposed?.hash)
+        assert.equal((await start(first?.proposed?.hash))?.run?.phase, 'Planned', 'nor does that of an earlier one')
+        const { hash } = (await engine.observe(owner)).record!.proposed!
+        const last = await start(hash)
+        assert.partialDeepStrictEqual(last, { run: { phase: 'Succeeded', approval: { hash, by: 'alice' } } })
+        assert.deepEqual([last?.proposed, last?.state?.resources], [undefined, 2])
+      }))
+
+    it('plans upon the state of another workspace, and leaves both as they are', () =>
+      world(async ({ engine, objects }, owner) => {
+        await engine.start(requestFor(owner))
+        await succeed(engine, owner)
+        const before = await loadState(objects, owner)
+        const other = { ...owner, name: `${owner.name}-plan`, uid: `${owner.uid}-plan` }
+        const approval = { mode: 'Auto', guard: [], expirySeconds: 600 } as const
+        await engine.start({ ...requestFor(other, MODULE, 3), approval, speculativeFor: owner.name })
+        const { record } = await end(engine, other)
+        assert.partialDeepStrictEqual(record, { run: { phase: 'Planned', plan: { add: 1, destroy: 0 } } })
+        assert.deepEqual([await loadState(objects, other), await loadState(objects, owner)], [undefined, before])
+        await engine.forget(other, { keepState: false, stillUsed: new Set() })
+      }))
+
+    it('checks for drift beside the workspace, and leaves it as it is', () =>
+      world(async ({ engine, objects }, owner) => {
+        const request = requestFor(owner)
+        await engine.start(request)
+        const { record: target } = await succeed(engine, owner)
+        const before = await loadState(objects, owner)
+        const checks = { ...owner, ...checksKey(owner), checks: owner.name }
+        const of = { applied: target!.applied!.runId, lineage: target!.state!.lineage, serial: target!.state!.serial }
+        const check = async (size: number, isAsApplied: boolean) => {
+          const inputs = requestFor(owner, MODULE, size)
+          const checked = { ...of, inputs: inputs.hash, isAsApplied }
+          await engine.start({ ...inputs, owner: checks, speculativeFor: owner.name, check: checked })
+          return (await end(engine, checks)).record
+        }
+        assert.partialDeepStrictEqual(await check(2, true), {
+          run: { phase: 'Planned', isCheck: true },
+          drift: { result: 'InSync', changes: [] },
+        })
+        const pending = { address: 'terraform_data.x[2]', action: 'create', cause: 'Pending' }
+        const other = await check(3, false)
+        assert.partialDeepStrictEqual(other, { drift: { result: 'PendingChange', counts: { pending: 1 } } })
+        assert.deepEqual([other?.drift?.run, other?.drift?.changes], [other?.run?.id, [pending]])
+        assert.deepEqual([await loadState(objects, owner), await loadState(objects, checks)], [before, undefined])
+        assert.deepEqual((await engine.observe(owner)).record?.run, target?.run)
+        await engine.forget(checks, { keepState: false, stillUsed: new Set() })
+        assert.equal((await engine.observe(checks)).record, undefined)
+      }))
+
     it('says what is wrong with a module, and counts attempts at it', () =>
       world(async ({ engine }, owner) => {
         const request = requestFor(owner, 'output "x" { value = nowhere.y }')
@@ -135,7 +199,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
         assert.partialDeepStrictEqual((await end(engine, owner)).record?.run, { phase: 'Failed', attempt: 2 })
       }))
 
-    it('destroys without being told what, and forgets everything', () =>
+    it('destroys from the frozen inputs, and forgets everything', () =>
       world(async ({ engine, objects }, owner) => {
         await engine.start(requestFor(owner))
         await succeed(engine, owner)

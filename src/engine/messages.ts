@@ -1,12 +1,15 @@
 // Reads Terraform's JSON lines: what is planned, what is done, what went wrong. Pure; unknown types are ignored, a
 // line that is not JSON is somebody's chatter and is kept as text.
 import { isPlainObject } from '#lib'
+import { type PlannedChange, reasonText } from './runner/plan/changes.ts'
 
 export interface PlanCounts {
   readonly add: number
   readonly change: number
   readonly destroy: number
   readonly replace: number
+  /** Resources with another address than before; left out when there is none. */
+  readonly moved?: number
 }
 
 export interface Diagnostic {
@@ -18,7 +21,7 @@ export interface Diagnostic {
 }
 
 export type Message =
-  | { readonly is: 'planned'; readonly address: string; readonly action: string }
+  | ({ readonly is: 'planned' } & PlannedChange)
   | { readonly is: 'started'; readonly address: string; readonly action: string; readonly text: string }
   | { readonly is: 'finished'; readonly address: string; readonly action: string; readonly text: string }
   | { readonly is: 'errored'; readonly address: string; readonly action: string; readonly text: string }
@@ -45,10 +48,14 @@ export function readMessage(line: string): Message | undefined {
   switch (fields['type']) {
     case 'planned_change': {
       const change = fieldsOf(fields['change'])
+      const reason = reasonText(textOf(change['reason']))
+      const from = textOf(fieldsOf(change['previous_resource'])['addr'])
       return {
         is: 'planned',
         address: textOf(fieldsOf(change['resource'])['addr']),
         action: textOf(change['action']),
+        ...(reason === undefined ? {} : { reason }),
+        ...(from === '' ? {} : { from }),
       }
     }
     case 'apply_start':
@@ -99,24 +106,25 @@ function placeInVariables(name: string, line: number, variable: string): string 
   return /^\d+$/.test(name) ? `varFiles[${Number(name)}]:${line}` : ''
 }
 
-/** What the stream of one run has said so far. Grows with the number of resources, not of lines. */
+/** What the messages of one run have reported so far. Grows with the number of resources, not of lines. */
 export class Progress {
   /** What is planned for each address, and how many of each: counting again at every line would cost more than the run. */
-  readonly #planned = new Map<string, string>()
+  readonly #planned = new Map<string, PlannedChange>()
   readonly #actions = new Map<string, number>()
   readonly #inFlight = new Map<string, string>()
-  /** What was done to each address last. */
+  /** What was done to each address. */
   readonly #finished = new Map<string, string>()
   readonly errors: Diagnostic[] = []
   /** Variables that Terraform warned about: they have a value and no declaration. */
   readonly undeclared = new Set<string>()
+  #moved = 0
   #steps = 0
   #address = ''
 
   add(message: Message): void {
     switch (message.is) {
       case 'planned':
-        this.#plan(message.address, message.action)
+        this.#plan(message)
         return
       case 'started':
         this.#address = message.address
@@ -124,7 +132,9 @@ export class Progress {
         return
       case 'finished':
         this.#inFlight.delete(message.address)
-        this.#finished.set(message.address, message.action)
+        // The object that a new one has replaced may be deleted after it.
+        if (message.action !== 'delete' || this.#finished.get(message.address) !== 'create')
+          this.#finished.set(message.address, message.action)
         this.#steps++
         return
       case 'errored':
@@ -143,17 +153,30 @@ export class Progress {
     if (name !== undefined) this.undeclared.add(name)
   }
 
-  #plan(address: string, action: string): void {
-    const before = this.#planned.get(address)
+  #plan({ is: _is, ...change }: Extract<Message, { readonly is: 'planned' }>): void {
+    const { address, action } = change
+    const before = this.#planned.get(address)?.action
     if (action === 'noop' || action === 'read' || action === before) return
     if (before !== undefined) this.#actions.set(before, (this.#actions.get(before) ?? 0) - 1)
-    this.#planned.set(address, action)
+    this.#planned.set(address, change)
     this.#actions.set(action, (this.#actions.get(action) ?? 0) + 1)
+    if (change.from !== undefined && before === undefined) this.#moved++
+  }
+
+  get changes(): readonly PlannedChange[] {
+    return [...this.#planned.values()]
   }
 
   get counts(): PlanCounts {
     const of = (action: string) => this.#actions.get(action) ?? 0
-    return { add: of('create'), change: of('update'), destroy: of('delete'), replace: of('replace') }
+    const moved = this.#moved
+    return {
+      add: of('create'),
+      change: of('update'),
+      destroy: of('delete'),
+      replace: of('replace'),
+      ...(moved > 0 ? { moved } : {}),
+    }
   }
 
   get total(): number {
@@ -175,7 +198,12 @@ export class Progress {
     return this.#address
   }
 
-  /** Addresses under way, and those said to be made: what a killed run may have left out of the state. */
+  /** What is planned for each address. */
+  get planned(): ReadonlyMap<string, PlannedChange> {
+    return this.#planned
+  }
+
+  /** Addresses under way, and those reported as made: what a killed run may have left out of the state. */
   get inFlight(): ReadonlyMap<string, string> {
     return this.#inFlight
   }

@@ -29,6 +29,13 @@ export function suffixOf({ namespace, name }: ObjectKey): string {
   return `${readable.replace(/-+$/, '')}-${shortHash(`${namespace}/${name}`)}`
 }
 
+/** Drift checks are runs of a workspace of their own beside that of the apply. No apply may have such a name. */
+const CHECKS_SUFFIX = '.capt-drift'
+export const checksKey = ({ namespace, name }: ObjectKey): ObjectKey => ({ namespace, name: `${name}${CHECKS_SUFFIX}` })
+/** The apply of a workspace, also of that of its checks. */
+export const applyOfChecks = <K extends { readonly name: string }>(key: K): K =>
+  key.name.endsWith(CHECKS_SUFFIX) ? { ...key, name: key.name.slice(0, -CHECKS_SUFFIX.length) } : key
+
 export const recordName = (suffix: string): string => `capt-run-${suffix}`
 export const bundleName = (suffix: string, id: string, part: number): string => `capt-bundle-${suffix}-${id}-${part}`
 export const planName = (suffix: string, id: string, part: number): string => `capt-plan-${suffix}-${id}-${part}`
@@ -39,6 +46,16 @@ export const runCopyName = (suffix: string, serial: number, run: string, part: n
   `capt-state-${suffix}-${serial}-${run.slice(0, 8)}-${part}`
 export const stateName = (suffix: string, part = 0): string =>
   part === 0 ? `tfstate-default-${suffix}` : `tfstate-default-${suffix}-part-${part}`
+/**
+ * Names that a run in a Job writes to. Its role lists them, so they are fixed: a name made from what is stored cannot be
+ * listed beforehand. Each reference in the record names its slots.
+ */
+export const slotName = (suffix: string, slot: number): string => `capt-${suffix}-slot-${slot}`
+/** Slots of the run that holds the lock, and of runs that lost it: the two never write to the same one. */
+export const SLOTS = { held: 56, aside: 8 } as const
+export const ALL_SLOTS: readonly number[] = Array.from({ length: SLOTS.held + SLOTS.aside }, (_, slot) => slot)
+/** Parts of a state that a run in a Job may write, 900 KiB each. */
+export const STATE_PARTS = 16
 export const leaseName = (suffix: string): string => `lock-${stateName(suffix)}`
 
 /** Labels of what we keep; the move label takes it along with `clusterctl move`. */

@@ -8,14 +8,16 @@ export interface Owner extends ObjectKey {
   readonly apiVersion: string
   readonly kind: string
   readonly cluster?: string
+  /** Name of the apply, where the workspace has another: that of its drift checks. */
+  readonly checks?: string
 }
 
-/** Metadata of an object kept for a workspace: owned, labelled, and held until we let it go. */
+/** Metadata of an object kept for a workspace: owned, labelled, and held by our finalizer. */
 export function keptMetadata(owner: Owner, name: string, part: Part) {
   const reference: OwnerReference = {
     apiVersion: owner.apiVersion,
     kind: owner.kind,
-    name: owner.name,
+    name: owner.checks ?? owner.name,
     uid: owner.uid,
   }
   return {
@@ -25,7 +27,8 @@ export function keptMetadata(owner: Owner, name: string, part: Part) {
       ...labelsOf(suffixOf(owner), part),
       ...(owner.cluster === undefined ? {} : { [CLUSTER_NAME_LABEL]: owner.cluster }),
     },
-    finalizers: [KEEP_FINALIZER],
+    // What a drift check keeps is worth nothing without the apply.
+    finalizers: owner.checks === undefined ? [KEEP_FINALIZER] : [],
     ownerReferences: [reference],
   }
 }

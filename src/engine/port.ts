@@ -1,19 +1,11 @@
 // What controllers may ask of an engine, whichever runs Terraform: start, observe, cancel, forget. A run is a record, not a
-// process: `observe` tells the truth after any restart, and the end of a run wakes its object.
+// process: `observe` is right after any restart, and the end of a run notifies the listeners.
 import type { Key } from '#api'
-import { backoffSeconds as backoffOf, FAULT_POLICIES, type FaultPolicy } from './fault-policy.ts'
-import { type FaultKind, needsPerson as isForPeople } from './faults.ts'
 import type { Owner } from './owner.ts'
-import { isAsApplied as isAsAppliedBy, type RunRecord, type Verb } from './record/record.ts'
-import { workspaceNameOf as nameOf, render, sourcesOf } from './render/render.ts'
-import { undeclaredValues as undeclaredIn } from './render/undeclared.ts'
-import { refusalsOf } from './runner/credential-keys.ts'
-import {
-  credentialsFingerprint as fingerprintOf,
-  readingOnce as onceOf,
-  readSource as sourceOf,
-} from './runner/credentials.ts'
+import type { QueuePosition } from './queue/run-queue.ts'
+import type { ApprovalPolicy, CheckedState, RunRecord, Verb } from './record/record.ts'
 import type { Reconstruction } from './state/reconstruct.ts'
+import type { ToolChoice } from './tool/choose-tool.ts'
 import type { ObjectKey, Workspace } from './workspace.ts'
 
 export interface StartRequest {
@@ -26,9 +18,17 @@ export interface StartRequest {
   /** The apply's own credentials, for a destroy whose template is gone. */
   readonly credentials?: ObjectKey
   readonly timeoutSeconds: number
+  /** Left out: whatever is planned is applied. A destroy was approved by the deletion. */
+  readonly approval?: ApprovalPolicy
+  /** Plan upon the state of this apply of the same namespace, and apply nothing. */
+  readonly speculativeFor?: string
+  /** With `speculativeFor`: what differs is the answer (`RunRecord.drift`). Discarded when this is not so any more at the end. */
+  readonly check?: CheckedState
+  /** Id of the drift check whose finding this run corrects: a plan with more than that is not applied. */
+  readonly corrects?: string
   /** Value of the retry annotation; a new one starts the count of attempts again. */
   readonly retryToken?: string
-  /** Resources that the status of the apply speaks of; counts where there is no record. */
+  /** Resources in the status of the apply; counts where there is no record. */
   readonly expected?: number
   /** The last run that the decision was made upon; when there is a newer one, nothing is started. */
   readonly basedOn?: { readonly runId: string | undefined }
@@ -46,10 +46,12 @@ export interface WorkspaceView {
   readonly activity: Activity
   /** The run was asked to stop. */
   readonly cancelling: boolean
+  /** Set while the run waits for a slot. */
+  readonly queue?: QueuePosition
 }
 
 export interface ForgetOptions {
-  /** Let go of the state but leave it there: the infrastructure stays. */
+  /** Release the state but do not delete it: the infrastructure stays. */
   readonly keepState: boolean
   /** Secrets with credentials that others still need, `namespace/name`. */
   readonly stillUsed: ReadonlySet<string>
@@ -58,14 +60,16 @@ export interface ForgetOptions {
 export interface Engine {
   /** For people: `terraform 1.11.4`, `simulated`. */
   readonly name: string
-  /** Returns when the record is written; a lost run with the same inputs is taken up again. Does nothing while one runs. */
+  /** Returns when the record is written; a lost run with the same inputs is resumed. Does nothing while one runs. */
   start(request: StartRequest): Promise<void>
+  /** The program that a run would use, or why there is none. Left out: there is nothing to choose. */
+  toolFor?(request: Pick<StartRequest, 'verb' | 'workspace'>, record: RunRecord | undefined): ToolChoice
   observe(key: ObjectKey): Promise<WorkspaceView>
   /** Asks the run to stop; its end is reported like any other. */
   cancel(key: ObjectKey, runId: string): Promise<void>
-  /** Closes a lost run without taking it up, and releases its lock. */
+  /** Closes a lost run instead of resuming it, and releases its lock. */
   abandon(owner: Owner): Promise<void>
-  /** What the workspace holds by all that can be read of it; `status`: resources that the apply's status speaks of. */
+  /** What the workspace holds by all sources that can be read; `status`: resources in the apply's status. */
   reconstruct(owner: Owner, status?: number): Promise<Reconstruction>
   /** Takes away everything kept for a workspace: inputs, copies, lock, folder, record, and the state unless it is to stay. */
   forget(owner: Owner, options: ForgetOptions): Promise<void>
@@ -74,7 +78,7 @@ export interface Engine {
   drain(options: DrainOptions): Promise<void>
   /** Runners of this machine that have not ended yet. */
   readonly running: number
-  /** Stops watching. Runs go on by themselves and are found again. */
+  /** Stops watching. Runs go on by themselves and are adopted later. */
   stop(): Promise<void>
 }
 
@@ -86,16 +90,3 @@ export interface DrainOptions {
   /** This long after it was asked, what is left is killed; never when left out. Only for runs whose state is worth nothing. */
   readonly killAfterMs?: number
 }
-
-export const renderWorkspace = render
-export const workspaceSources = sourcesOf
-export const undeclaredValues = undeclaredIn
-export const workspaceNameOf = nameOf
-export const readSource = sourceOf
-export const readingOnce = onceOf
-export const credentialsFingerprint = fingerprintOf
-export const credentialRefusals = refusalsOf
-export const backoffSeconds = backoffOf
-export const faultPolicy = (kind: FaultKind): FaultPolicy => FAULT_POLICIES[kind]
-export const needsPerson = isForPeople
-export const isAsApplied = isAsAppliedBy

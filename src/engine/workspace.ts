@@ -1,5 +1,6 @@
 // A workspace as data: what Terraform is given, resolved and hashed, without credentials.
 import type { Json } from '#lib'
+import type { ToolRequest } from './tool/find-terraform.ts'
 
 export interface ObjectKey {
   readonly namespace: string
@@ -42,11 +43,21 @@ export interface Workspace {
     readonly apply: readonly string[]
     readonly destroy: readonly string[]
   }
+  /** The program that the template asks for. */
+  readonly tool?: ToolRequest
+  /** What its runs in Jobs ask of their nodes; not an input of Terraform. */
+  readonly resources?: Resources
   readonly connectionSecret: ObjectKey | undefined
   /** Contents that came from Secrets: they are kept out of everything people read. */
   readonly secretValues: readonly string[]
   readonly logToManager: boolean
   readonly hash: string
+}
+
+/** What a run in a Job asks of its node, as Kubernetes writes it. */
+export interface Resources {
+  readonly requests?: Readonly<Record<string, string>>
+  readonly limits?: Readonly<Record<string, string>>
 }
 
 /** Why a workspace cannot be rendered yet. */

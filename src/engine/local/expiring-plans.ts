@@ -1,13 +1,13 @@
-// Plans that outlived their run: kept for whoever takes it up, and taken away when their time is over. There is one timer
-// for each of them, and only as long as nobody has taken the run up.
+// Plans that outlived their run: kept for a runner that resumes it, and deleted when they expire. There is one timer for each
+// of them, and only until the run is resumed.
 import type { Objects } from '#kube'
 import { type Clock, type Log, messageOf, type Timer } from '#lib'
-import { deletePlan, isExpired } from '../plan.ts'
 import type { RunRecord } from '../record/record.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
+import { deletePlan, isExpired } from '../saved/plan.ts'
 import type { ObjectKey } from '../workspace.ts'
 
-export interface ExpiringPlansOptions {
+interface ExpiringPlansOptions {
   readonly objects: Objects
   readonly clock: Clock
   readonly log: Log
@@ -18,7 +18,7 @@ export interface ExpiringPlansOptions {
 export interface ExpiringPlans {
   /** True when a plan was taken away, and the record changed with it. */
   look(key: ObjectKey, record: RunRecord): Promise<boolean>
-  /** The run is not taken up: its plan goes at once. Returns the record without it. */
+  /** The run is not resumed: its plan is deleted at once. Returns the record without it. */
   drop(key: ObjectKey, record: RunRecord): Promise<RunRecord>
   stop(): void
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyObject, PodKind } from '#api'
 import { silentLog } from '#lib'
-import { handWoundClock, memoryCluster } from '#testing'
-import { acquireLock } from '../lock.ts'
-import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../processes.ts'
+import { manualClock, memoryCluster } from '#testing'
+import { acquireLock } from '../lock/lock.ts'
+import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
 import { decideHolder, type Evidence, observeHolders } from './holder-liveness.ts'
 
 const OWN_POD = { namespace: 'capt-system', name: 'capt-1', uid: 'own' }
@@ -44,7 +44,7 @@ describe('the proof that the holder of a run is dead', () => {
 describe('holders elsewhere', () => {
   const open = () => {
     const cluster = memoryCluster()
-    const clock = handWoundClock()
+    const clock = manualClock()
     const holders = observeHolders({ objects: cluster.objects, clock, log: silentLog })
     const pod = async (uid: string, phase: string) =>
       cluster.seed(PodKind, {

@@ -4,9 +4,10 @@
 import { type AnyObject, type Lease, LeaseKind, PodKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { type Clock, type Log, messageOf } from '#lib'
-import { LEASE_SECONDS } from '../lock.ts'
+import { hasEnded, type PodFacts } from '../job/explain-pod.ts'
+import { LEASE_SECONDS } from '../lock/lease.ts'
+import { type Liveness, livenessOf, ownIdentity, type PodIdentity, type ProcessIdentity } from '../lock/processes.ts'
 import { leaseName, suffixOf } from '../names.ts'
-import { type Liveness, livenessOf, ownIdentity, type PodIdentity, type ProcessIdentity } from '../processes.ts'
 import type { ObjectKey } from '../workspace.ts'
 
 /** A Lease that does not change for this long is silent. */
@@ -15,7 +16,7 @@ const SILENT_MS = LEASE_SECONDS * 1000
 const PROOF_MS = 3 * SILENT_MS
 
 /** What the API says about the pod of a holder. `unknown`: it may not be read, or belongs to another cluster. */
-export type PodState = 'running' | 'ended' | 'gone' | 'unknown'
+type PodState = 'running' | 'ended' | 'gone' | 'unknown'
 
 export interface Evidence {
   readonly process: Liveness
@@ -54,8 +55,10 @@ export function observeHolders(options: {
   readonly objects: Objects
   readonly clock: Clock
   readonly log: Log
+  /** Where the pods of runs are, beside our own. */
+  readonly runNamespace?: string
 }): HolderLiveness {
-  const { objects, clock, log } = options
+  const { objects, clock, log, runNamespace } = options
   const observed = new Map<string, Observed>()
 
   const silence = async (key: ObjectKey): Promise<Observed> => {
@@ -72,15 +75,13 @@ export function observeHolders(options: {
 
   const stateOf = async (pod: PodIdentity | undefined): Promise<PodState> => {
     const own = ownIdentity().pod
-    // Only pods of our own namespace are read: that is all that our role allows.
-    if (!pod || pod.namespace !== own?.namespace) return 'unknown'
+    // Only pods of our own namespace and of that of the runs are read: that is all that our roles allow.
+    if (!pod || ![own?.namespace, runNamespace].includes(pod.namespace)) return 'unknown'
     try {
-      const found = await objects.get<AnyObject & { readonly status?: { readonly phase?: string } }>(PodKind, {
-        namespace: pod.namespace,
-        name: pod.name,
-      })
+      const { namespace, name } = pod
+      const found = await objects.get<AnyObject & PodFacts>(PodKind, { namespace, name })
       if (found?.metadata.uid !== pod.uid) return 'gone'
-      return ['Succeeded', 'Failed'].includes(found.status?.phase ?? '') ? 'ended' : 'running'
+      return hasEnded(found) ? 'ended' : 'running'
     } catch (error) {
       if (!isKubeError(error, 'Forbidden')) throw error
       log.warn('The pod of a runner may not be read', { pod: `${pod.namespace}/${pod.name}`, error: messageOf(error) })

@@ -1,8 +1,8 @@
 // Ends a runner of this machine that hangs: past its deadline, with a Lease that it does not renew. A stopped process
 // reacts to nothing else, and whoever waits for its end (a cancel, a deletion) would wait for ever.
 import type { Clock, Log, Timer } from '#lib'
-import { LEASE_SECONDS } from '../lock.ts'
-import { livenessOf, type ProcessIdentity, signal } from '../processes.ts'
+import { LEASE_SECONDS } from '../lock/lease.ts'
+import { livenessOf, type ProcessIdentity, signal } from '../lock/processes.ts'
 import type { ObjectKey } from '../workspace.ts'
 import type { HolderLiveness } from './holder-liveness.ts'
 
@@ -17,7 +17,7 @@ export interface HungRunners {
   stop(): void
 }
 
-export interface HungRunnersOptions {
+interface HungRunnersOptions {
   readonly clock: Clock
   readonly log: Log
   readonly holders: Pick<HolderLiveness, 'silence'>
@@ -38,7 +38,7 @@ export function guardHungRunners({ clock, log, holders, graceMs }: HungRunnersOp
       signal(-runner.pid, 'SIGKILL')
       return
     }
-    // The Lease was renewed, or the API cannot say: look again when it could have become silent.
+    // The Lease was renewed, or the API does not know: check again when it could have become silent.
     schedule(id, key, runner, Math.max(1000, SILENT_MS - (silentMs ?? 0)))
   }
   const schedule = (id: string, key: ObjectKey, runner: ProcessIdentity, ms: number) => {

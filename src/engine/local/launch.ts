@@ -1,18 +1,20 @@
 // Starts one runner as a process of its own: in its own group, its output in a file, nothing secret in its arguments.
-// While it is still starting, what it would ask the API server first is done in its name.
+// While it is still starting, its first requests to the API server are made on its behalf.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, type Log, messageOf } from '#lib'
-import type { Tool } from '../find-terraform.ts'
-import { acquireLock, NO_LOCK } from '../lock.ts'
+import { acquireLock, NO_LOCK } from '../lock/lock.ts'
 import type { StartRequest } from '../port.ts'
+import type { Limits } from '../queue/limits.ts'
 import type { Versioned } from '../record/record-store.ts'
-import { type RunRequest, writeFact } from '../runner/folder.ts'
-import type { Handover } from '../runner/handover.ts'
-import { glanceAtState } from '../state/state-store.ts'
+import type { TagCounter } from '../recovery/inspect.ts'
+import { type RunRequest, toRunRequest, writeFact } from '../runner/inputs/folder.ts'
+import type { Handover } from '../runner/record/handover.ts'
+import { readSmallState } from '../state/state-store.ts'
+import type { Tool } from '../tool/find-terraform.ts'
 
 export interface LocalEngineOptions {
   readonly objects: Objects
@@ -20,8 +22,7 @@ export interface LocalEngineOptions {
   readonly workDir: string
   readonly clock: Clock
   readonly log: Log
-  /** Runs at once. */
-  readonly concurrency?: number
+  readonly limits?: Limits
   readonly terraform?: { readonly binary?: string }
   /** Kubeconfig by which runners reach the same API server. */
   readonly kubeconfigForRunner: string
@@ -33,25 +34,27 @@ export interface LocalEngineOptions {
   readonly hasAuthority?: boolean
   /** Read-only provider mirror, for machines without a registry. */
   readonly providerMirror?: string
+  /** Counts what a workspace has in the cloud; left out where there is none. */
+  readonly countTagged?: TagCounter
 }
 
 export const GRACE_SECONDS = 120
 
 /**
- * The process alone: it waits for its standard input to end before it looks for anything to do. So it can be started
- * before the record is written, and the record names it from its first word on.
+ * The process alone: it waits for its standard input to end before it reads its request. So it can be started before the
+ * record is written, and the record names it from the first version on.
  */
 export function launchRunner(folder: string, options: LocalEngineOptions): ChildProcess {
   const { workDir, kubeconfigForRunner, log } = options
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const [program, ...first] = options.runner ?? [process.execPath, ...ownFlags(process.execArgv), process.argv[1]!]
-  const args = [...first, 'runner', '--folder', folder, '--kubeconfig', kubeconfigForRunner, '--settled']
+  const args = [...first, 'runner', '--folder', folder, '--kubeconfig', kubeconfigForRunner, '--handover']
   const output = openSync(join(folder, 'runner.log'), 'w', 0o600)
   try {
     const env = { ...process.env, ...runnerEnvironment(workDir, options.hasAuthority ?? false) }
     const child = spawn(program!, args, { detached: true, stdio: ['pipe', output, output], cwd: folder, env })
     child.on('error', (error) => log.error('Starting a runner failed', { error: messageOf(error) }))
-    // One that has died does not listen: its end is what we hear of.
+    // Writing to a runner that has died fails: its exit is reported anyway.
     child.stdin?.on('error', () => undefined)
     child.unref()
     return child
@@ -60,20 +63,20 @@ export function launchRunner(folder: string, options: LocalEngineOptions): Child
   }
 }
 
-/** A process that never was: no record may name it, and whoever wanted the run backs off. */
+/** The process was not created: no record may name it, and the caller backs off. */
 export async function startFailure(child: ChildProcess): Promise<CaptError> {
   const [cause]: readonly unknown[] = await once(child, 'error')
   return new CaptError(
     'CAPT_RUNNER_NOT_STARTED',
     `the runner of a Terraform run cannot be started: ${messageOf(cause)}`,
     {
-      hint: 'check that the program is still there and that the machine has room for more processes and files',
+      hint: 'check that the program is still there and that the machine can start more processes and open more files',
       cause,
     },
   )
 }
 
-/** The heap of a manager is bounded by what a fleet needs; a runner has one state in hand, as large as that is. */
+/** The heap of a manager is bounded by what a fleet needs; a runner holds one state, as large as that is. */
 export function ownFlags(flags: readonly string[]): readonly string[] {
   return flags.filter((flag) => !flag.startsWith('--max-old-space-size'))
 }
@@ -86,21 +89,14 @@ function runnerEnvironment(workDir: string, hasAuthority: boolean): Readonly<Rec
   return { NODE_COMPILE_CACHE, ...(hasAuthority ? lean : {}) }
 }
 
-/** Tells a runner what to do, once the record says so. */
+/** Writes the request of a runner, once the record has the run. */
 export function writeRequest(request: StartRequest, seen: Versioned, tool: Tool, options: LocalEngineOptions): void {
   const run = seen.record.run!
-  const { owner, verb, workspace, credentials, timeoutSeconds } = request
   const { workDir, graceSeconds = GRACE_SECONDS, providerMirror } = options
   const asked: RunRequest = {
-    runId: run.id,
-    verb,
-    owner,
-    ...(workspace ? { workspace } : {}),
-    ...(credentials ? { credentials } : {}),
+    ...toRunRequest(request, run.id, graceSeconds),
     tool,
     seen,
-    timeoutSeconds,
-    graceSeconds,
     shared: workDir,
     ...(providerMirror === undefined ? {} : { providerMirror }),
   }
@@ -108,7 +104,7 @@ export function writeRequest(request: StartRequest, seen: Versioned, tool: Tool,
 }
 
 /** What is done for a runner while it is still starting; in the order in which it would do it. */
-export async function settleFor(
+export async function prepareHandover(
   seen: Versioned,
   { owner, verb }: StartRequest,
   { version }: Tool,
@@ -119,6 +115,6 @@ export async function settleFor(
   if (!runner) return nothing
   const answer = await acquireLock(objects, clock, { owner, runId: id, verb, holder: runner, toolVersion: version })
   if (answer.is !== 'held' || answer.lock === NO_LOCK) return nothing
-  const saved = await glanceAtState(objects, owner)
+  const saved = await readSmallState(objects, owner)
   return { seen, isLocked: true, ...(saved ? { saved } : {}) }
 }

@@ -4,16 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { type Lease, LeaseKind, PodKind, WorkspaceTemplateApply } from '#api'
+import { type Lease, LeaseKind, PodKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import { type Clock, silentLog, systemClock } from '#lib'
-import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
-import { acquireLock } from '../lock.ts'
-import { leaseName, suffixOf } from '../names.ts'
+import { anApply, aTemplate, manualClock, memoryCluster } from '#testing'
+import { acquireLock } from '../lock/lock.ts'
+import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
+import { leaseName, recordName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { announcePod, livenessOf, ownIdentity, type ProcessIdentity } from '../processes.ts'
+import { defaultLimits } from '../queue/limits.ts'
+import { closeRun } from '../record/record.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
-import { render } from '../render/render.ts'
-import { declareGone } from '../rescue.ts'
+import { declareGone } from '../recovery/restore.ts'
+import { renderWorkspace } from '../render/render.ts'
 import { createLocalEngine } from './local-engine.ts'
 
 const OWN_POD = { namespace: 'capt-system', name: 'capt-new', uid: 'new' }
@@ -37,7 +39,7 @@ async function open(runner: string, options: { readonly concurrency?: number; re
     workDir: mkdtempSync(join(root, 'work-')),
     clock,
     log: silentLog,
-    concurrency,
+    limits: defaultLimits('local', concurrency),
     terraform: { binary: terraform },
     kubeconfigForRunner: 'none',
     runner: [program(`runner-${Math.random()}`, runner)],
@@ -47,7 +49,7 @@ async function open(runner: string, options: { readonly concurrency?: number; re
       .create(WorkspaceTemplateApply, anApply({}, { name }))
       .catch(() => anApply({}, { name }))
     const owner = { namespace: 'default', name, uid: metadata.uid ?? '', apiVersion, kind }
-    const rendering = render(aTemplate(), anApply())
+    const rendering = renderWorkspace(aTemplate(), anApply())
     assert.ok(rendering.ok)
     const { workspace } = rendering
     await engine.start({ owner, verb, hash: workspace.hash, workspace, timeoutSeconds: 60 })
@@ -90,7 +92,7 @@ const inPod = (uid: string): ProcessIdentity => ({
 
 describe('a run in another pod', () => {
   it('is unreachable while its pod lives in silence, and an operator’s statement takes effect at once', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, moveTo, recordOf, objects, seed } = await open(STAYS, { clock })
     const owner = await start('a')
     seed(PodKind, pod('old', 'Running'))
@@ -109,7 +111,7 @@ describe('a run in another pod', () => {
 
   it('is resumed without a person when its pod has ended, and its lock is released for any other run', async () => {
     for (const verb of ['apply', 'destroy'] as const) {
-      const clock = handWoundClock()
+      const clock = manualClock()
       const { engine, start, moveTo, recordOf, seed, peek } = await open(STAYS, { clock })
       const owner = await start('a')
       seed(PodKind, pod('old', 'Failed'))
@@ -130,8 +132,41 @@ describe('a run in another pod', () => {
     }
   })
 
+  it('that was closed is no obstacle when its pod died before it released the lock', async () => {
+    const clock = manualClock()
+    const { engine, start, moveTo, recordOf, seed, objects, peek } = await open(STAYS, { clock })
+    const owner = await start('a')
+    seed(PodKind, pod('old', 'Failed'))
+    await moveTo(owner, inPod('old'))
+    const seen = await recordOf(owner)
+    await writeRecord(objects, owner, seen, closeRun(seen.record, 'Succeeded', '2026-01-01T00:00:00Z'))
+    await start('a', 'destroy')
+    const { run } = (await recordOf(owner)).record
+    assert.equal(run?.verb, 'destroy')
+    const key = { namespace: 'default', name: leaseName(suffixOf(owner)) }
+    await until(() => peek<Lease>(LeaseKind, key)?.spec?.holderIdentity === run!.id)
+    process.kill(run!.runner!.pid, 'SIGKILL')
+    await engine.stop()
+  })
+
+  it('that was closed is no obstacle when a person says that its holder is gone', async () => {
+    const clock = manualClock()
+    const { engine, start, moveTo, recordOf, seed, objects, peek } = await open(STAYS, { clock })
+    const owner = await start('a')
+    seed(PodKind, pod('old', 'Running'))
+    await moveTo(owner, inPod('old'))
+    const seen = await recordOf(owner)
+    await writeRecord(objects, owner, seen, closeRun(seen.record, 'Succeeded', '2026-01-01T00:00:00Z'))
+    const holder = () =>
+      peek<Lease>(LeaseKind, { namespace: 'default', name: leaseName(suffixOf(owner)) })?.spec?.holderIdentity
+    assert.equal(holder(), seen.record.run!.id)
+    await declareGone(objects, clock, owner)
+    assert.ok(!holder())
+    await engine.stop()
+  })
+
   it('that waited in line is started here when that manager does not go on: nothing had begun', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, moveTo, seed } = await open(STAYS, { clock })
     const owner = await start('a')
     seed(PodKind, pod('old', 'Running'))
@@ -145,7 +180,7 @@ describe('a run in another pod', () => {
 
 describe('a runner that hangs', () => {
   it('is killed past its deadline when it does not renew its Lease, and not before', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, recordOf } = await open(STAYS, { clock })
     const owner = await start('a')
     const runner = (await recordOf(owner)).record.run!.runner!
@@ -161,7 +196,7 @@ describe('a runner that hangs', () => {
   })
 
   it('is killed after a cancel that it does not answer', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, recordOf } = await open(STAYS, { clock })
     const owner = await start('a')
     const { id, runner } = (await recordOf(owner)).record.run!
@@ -173,8 +208,24 @@ describe('a runner that hangs', () => {
     await engine.stop()
   })
 
+  it('is asked to end also when its record was deleted under it', async () => {
+    const { engine, start, recordOf, objects } = await open(STAYS)
+    const owner = await start('a')
+    const { id, runner } = (await recordOf(owner)).record.run!
+    const name = recordName(suffixOf(owner))
+    await objects.patch(
+      SecretKind,
+      { namespace: 'default', name },
+      { type: 'merge', body: { metadata: { finalizers: null } } },
+    )
+    await objects.delete(SecretKind, { namespace: 'default', name })
+    await engine.cancel(owner, id)
+    await until(() => livenessOf(runner!) === 'dead')
+    await engine.stop()
+  })
+
   it('lives as long as it renews its Lease', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, recordOf, objects } = await open(STAYS, { clock })
     const owner = await start('a')
     const { id, runner } = (await recordOf(owner)).record.run!
@@ -206,7 +257,7 @@ describe('draining', () => {
     await engine.stop()
   })
 
-  it('asks runners to stop when the grace period is over or a second signal comes, and kills only when told to', async () => {
+  it('asks runners to stop when the grace period is over or a second signal comes, and kills only when asked to', async () => {
     const POLITE = 'trap "exit 0" TERM; cat >/dev/null; while :; do sleep 0.05; done'
     const DEAF = 'trap "" TERM; cat >/dev/null; while :; do sleep 0.05; done'
     const hurry = new AbortController()

@@ -12,15 +12,16 @@ import { runInNewContext } from 'node:vm'
 import { type Lease, LeaseKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import { KubeError } from '#kube'
 import { type Clock, silentLog, systemClock } from '#lib'
-import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
-import { HOLDER_ANNOTATION } from '../lock.ts'
+import { anApply, aTemplate, manualClock, memoryCluster } from '#testing'
+import { HOLDER_ANNOTATION } from '../lock/lease.ts'
+import { identityOf, livenessOf } from '../lock/processes.ts'
 import { leaseName, suffixOf } from '../names.ts'
-import { patientObjects } from '../patient.ts'
-import { identityOf, livenessOf } from '../processes.ts'
+import { defaultLimits } from '../queue/limits.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
-import { render } from '../render/render.ts'
-import { folderPath } from '../runner/folder.ts'
-import type { Handover } from '../runner/handover.ts'
+import { renderWorkspace } from '../render/render.ts'
+import { retryingObjects } from '../retrying-objects.ts'
+import { folderPath } from '../runner/inputs/folder.ts'
+import type { Handover } from '../runner/record/handover.ts'
 import { ownFlags } from './launch.ts'
 import { createLocalEngine } from './local-engine.ts'
 
@@ -42,7 +43,7 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
     workDir,
     clock,
     log: silentLog,
-    concurrency,
+    limits: defaultLimits('local', concurrency),
     terraform: { binary: terraform },
     kubeconfigForRunner: 'none',
     runner: [runner],
@@ -52,7 +53,7 @@ async function open(runner: string, concurrency = 4, clock: Clock = systemClock)
       .create(WorkspaceTemplateApply, anApply({}, { name }))
       .catch(() => anApply({}, { name }))
     const owner = { namespace: 'default', name, uid: metadata.uid ?? '', apiVersion, kind }
-    const rendering = render(aTemplate(module), anApply())
+    const rendering = renderWorkspace(aTemplate(module), anApply())
     assert.ok(rendering.ok)
     const { workspace } = rendering
     await engine.start({
@@ -109,12 +110,12 @@ describe('the local engine', () => {
     await engine.abandon(owner)
     const fault = (await readRecord(objects, owner))?.record.run?.fault
     assert.equal(fault?.code, 'CAPT_RUN_LOST')
-    assert.match(fault?.message ?? '', /it said: cannot reach the server/)
+    assert.match(fault?.message ?? '', /its last log line: cannot reach the server/)
     await engine.stop()
   })
 
   it('runs as many at once as it may, the others after them', async () => {
-    const { engine, start, until } = await open(program('brief', `${CLOSES}; sleep 0.2`), 1)
+    const { engine, start, until } = await open(program('short', `${CLOSES}; sleep 0.2`), 1)
     const owners = [await start('a'), await start('b'), await start('c')]
     assert.equal((await engine.observe(owners[2]!)).record?.run?.phase, 'Queued')
     for (const owner of owners) await until(owner, 'idle')
@@ -147,7 +148,7 @@ describe('the local engine', () => {
   })
 
   it('looks again at a run in the line of another manager: it is lost when that manager ends', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { engine, start, objects } = await open(program('one', `${CLOSES}; sleep 5`), 1, clock)
     await start('a')
     const owner = await start('b')
@@ -165,15 +166,15 @@ describe('the local engine', () => {
       terraform: { binary: terraform },
       kubeconfigForRunner: 'none',
     })
-    const told: string[] = []
-    successor.onChange(({ name }) => told.push(name))
+    const received: string[] = []
+    successor.onChange(({ name }) => received.push(name))
     assert.equal((await successor.observe(owner)).activity, 'running')
     const ended = once(other, 'exit')
     other.kill('SIGKILL')
     await ended
-    assert.deepEqual(told, [])
+    assert.deepEqual(received, [])
     await clock.advance(10_000)
-    assert.deepEqual(told, ['b'], 'nobody else would have said so')
+    assert.deepEqual(received, ['b'], 'nobody else would have said so')
     assert.equal((await successor.observe(owner)).activity, 'lost')
     await successor.stop()
   })
@@ -190,19 +191,19 @@ describe('the local engine', () => {
 })
 
 describe('a runner that is about to begin', () => {
-  /** Keeps what it is told, and stays. */
-  const LISTENS = 'cat > "$3/told.part"; mv "$3/told.part" "$3/told"; exec sleep 60'
+  /** Keeps what it receives, and stays. */
+  const LISTENS = 'cat > "$3/received.part"; mv "$3/received.part" "$3/received"; exec sleep 60'
 
-  const told = async (folder: string): Promise<Handover> => {
-    for (let i = 0; i < 1000 && !existsSync(join(folder, 'told')); i++) await pass(10)
-    return JSON.parse(readFileSync(join(folder, 'told'), 'utf8')) as Handover
+  const received = async (folder: string): Promise<Handover> => {
+    for (let i = 0; i < 1000 && !existsSync(join(folder, 'received')); i++) await pass(10)
+    return JSON.parse(readFileSync(join(folder, 'received'), 'utf8')) as Handover
   }
 
-  it('is named in the record and in the lock before it is told what to do', async () => {
+  it('is named in the record and in the lock before it receives its request', async () => {
     const { engine, start, objects } = await open(program('listens', LISTENS))
     const owner = await start('a')
     const { runner, folder } = (await readRecord(objects, owner))!.record.run!
-    const word = await told(folder)
+    const word = await received(folder)
     const lease = await objects.get<Lease>(LeaseKind, { namespace: 'default', name: leaseName(suffixOf(owner)) })
     try {
       assert.equal(livenessOf(runner!), 'alive')
@@ -216,7 +217,7 @@ describe('a runner that is about to begin', () => {
     }
   })
 
-  it('is told to ask for itself when the lock is a person’s', async () => {
+  it('must ask for itself when the lock is a person’s', async () => {
     const { engine, start, objects } = await open(program('listens', LISTENS))
     const name = leaseName(suffixOf({ namespace: 'default', name: 'a' }))
     const spec = { holderIdentity: 'somebody' }
@@ -229,7 +230,7 @@ describe('a runner that is about to begin', () => {
     await objects.create<Lease>(LeaseKind, lease as Lease)
     const owner = await start('a')
     const { runner, folder } = (await readRecord(objects, owner))!.record.run!
-    const { isLocked, saved } = await told(folder)
+    const { isLocked, saved } = await received(folder)
     process.kill(runner!.pid, 'SIGKILL')
     assert.deepEqual({ isLocked, saved }, { isLocked: false, saved: undefined })
     await engine.stop()
@@ -249,13 +250,13 @@ describe('a runner that is about to begin', () => {
   })
 })
 
-describe('patience with an API server that is away', () => {
+describe('retries while the API server is away', () => {
   it('has an end, counted from the first failure', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const { objects, failNext } = memoryCluster()
     failNext('get', WorkspaceTemplateApply, 'Unreachable', { times: 1000 })
-    const patient = patientObjects(objects, { clock, log: silentLog, until: () => clock.monotonic() + 60_000 })
-    const asked = assert.rejects(patient.get(WorkspaceTemplateApply, { name: 'a' }), KubeError)
+    const retrying = retryingObjects(objects, { clock, log: silentLog, until: () => clock.monotonic() + 60_000 })
+    const asked = assert.rejects(retrying.get(WorkspaceTemplateApply, { name: 'a' }), KubeError)
     for (let i = 0; i < 30; i++) await clock.advance(5_000)
     await asked
     assert.ok(clock.monotonic() <= 150_000)

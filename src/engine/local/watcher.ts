@@ -1,13 +1,13 @@
-// Watches runners of this machine: our own children by their end, adopted ones by looking. Reports on disk become news,
-// at most one every two seconds as long as only the progress changes.
+// Watches runners of this machine: our own children by their exit, adopted ones by polling. Reports on disk are passed on, at
+// most one every two seconds as long as only the progress changes.
 import type { ChildProcess } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock, Log } from '#lib'
-import { identityOf, livenessOf, type ProcessIdentity } from '../processes.ts'
+import { identityOf, livenessOf, type ProcessIdentity } from '../lock/processes.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
-import { folderOf, readFact } from '../runner/folder.ts'
-import { Tail } from '../runner/tail.ts'
+import { folderOf, readFact } from '../runner/inputs/folder.ts'
+import { Tail } from '../runner/process/tail.ts'
 import type { ObjectKey } from '../workspace.ts'
 
 export interface WatcherOptions {
@@ -18,7 +18,7 @@ export interface WatcherOptions {
 }
 
 export interface Watcher {
-  watchChild(key: ObjectKey, runId: string, folder: string, child: ChildProcess, echo: boolean): void
+  watchChild(key: ObjectKey, runId: string, folder: string, child: ChildProcess, withLog: boolean): void
   watchProcess(key: ObjectKey, runId: string, folder: string, process: ProcessIdentity): void
   isWatching(id: string): boolean
   identityOf(id: string): ProcessIdentity | undefined
@@ -27,8 +27,8 @@ export interface Watcher {
   stop(): void
 }
 
-const LOOK_MS = 500
-const TELL_MS = 2_000
+const POLL_MS = 500
+const REPORT_MS = 2_000
 
 interface Watched {
   readonly key: ObjectKey
@@ -37,86 +37,83 @@ interface Watched {
   /** Set for runners that are not our children: they are looked for. */
   readonly adopted: boolean
   readonly process: ProcessIdentity | undefined
-  readonly echo: Tail | undefined
+  readonly log: Tail | undefined
   seen: number
   phase: string
-  toldAt: number
+  reportedAt: number
 }
 
 export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions): Watcher {
   const watched = new Map<string, Watched>()
-  let looking: NodeJS.Timeout | undefined
+  let polling: NodeJS.Timeout | undefined
 
-  const add = (one: Omit<Watched, 'seen' | 'phase' | 'toldAt'>) => {
+  const add = (one: Omit<Watched, 'seen' | 'phase' | 'reportedAt'>) => {
     const before = watched.get(idOf(one.key))
     if (before) end(before)
-    watched.set(idOf(one.key), { ...one, seen: 0, phase: '', toldAt: Number.NEGATIVE_INFINITY })
-    looking ??= setInterval(lookAll, LOOK_MS)
-    looking.unref()
+    watched.set(idOf(one.key), { ...one, seen: 0, phase: '', reportedAt: Number.NEGATIVE_INFINITY })
+    polling ??= setInterval(pollAll, POLL_MS)
+    polling.unref()
   }
   const end = (one: Watched) => {
     if (watched.get(idOf(one.key)) !== one) return
     watched.delete(idOf(one.key))
-    echo(one, true)
+    printLog(one, true)
     if (watched.size === 0) {
-      clearInterval(looking)
-      looking = undefined
+      clearInterval(polling)
+      polling = undefined
     }
     onEnd(one.key, one.runId)
   }
-  const echo = (one: Watched, last = false) => {
-    one.echo?.read(
-      (line) => log.info('Terraform', { WorkspaceTemplateApply: idOf(one.key), line: line.slice(9) }),
-      last,
-    )
+  const printLog = (one: Watched, last = false) => {
+    one.log?.read((line) => log.info('Terraform', { WorkspaceTemplateApply: idOf(one.key), line: line.slice(9) }), last)
   }
-  const look = (one: Watched) => {
-    echo(one)
+  const poll = (one: Watched) => {
+    printLog(one)
     const changed = statSync(join(one.folder, 'report.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0
-    if (changed !== one.seen) tell(one, changed)
+    if (changed !== one.seen) report(one, changed)
     if (one.adopted && one.process && livenessOf(one.process) !== 'alive') end(one)
   }
-  const tell = (one: Watched, changed: number) => {
+  const report = (one: Watched, changed: number) => {
     const record = readFact({ path: one.folder }, 'report')?.record
     // A run is over when its runner is: until then it still holds the lock and tidies its folder.
     if (record?.run?.id !== one.runId || !isOpen(record.run)) return
     const now = clock.monotonic()
-    // One that saves is over in a moment, and that is news then; only when it takes its time is it worth a word.
+    // A run that saves usually ends at once, and its end is reported; the phase is reported only when it lasts.
     if (record.run.phase === 'Save' && one.phase !== 'Save') {
       one.phase = 'Save'
-      one.toldAt = now
+      one.reportedAt = now
     }
-    const isNews = record.run.phase !== one.phase
-    if (!isNews && now - one.toldAt < TELL_MS) return
+    const isNewPhase = record.run.phase !== one.phase
+    if (!isNewPhase && now - one.reportedAt < REPORT_MS) return
     one.seen = changed
     one.phase = record.run.phase
-    one.toldAt = now
+    one.reportedAt = now
     onProgress(one.key, record)
   }
-  const lookAll = () => {
-    for (const one of [...watched.values()]) look(one)
+  const pollAll = () => {
+    for (const one of [...watched.values()]) poll(one)
   }
 
   return {
-    watchChild(key, runId, folder, child, wantsEcho) {
+    watchChild(key, runId, folder, child, withLog) {
       const process = child.pid === undefined ? undefined : identityOf(child.pid)
-      const echoed = wantsEcho ? new Tail(folderOf(folder).logOf(runId)) : undefined
-      add({ key, runId, folder, adopted: false, process, echo: echoed })
+      const log = withLog ? new Tail(folderOf(folder).logOf(runId)) : undefined
+      add({ key, runId, folder, adopted: false, process, log })
       const one = watched.get(idOf(key))!
       child.once('exit', () => end(one))
       child.once('error', () => end(one))
-      // It may be over by now: then nobody will say so again.
+      // It may have ended by now: then no event follows.
       if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) setImmediate(end, one)
     },
     watchProcess(key, runId, folder, process) {
-      add({ key, runId, folder, adopted: true, process, echo: undefined })
+      add({ key, runId, folder, adopted: true, process, log: undefined })
     },
     isWatching: (id) => watched.has(id),
     identityOf: (id) => watched.get(id)?.process,
     all: () => [...watched.values()],
     stop() {
-      clearInterval(looking)
-      looking = undefined
+      clearInterval(polling)
+      polling = undefined
       watched.clear()
     },
   }

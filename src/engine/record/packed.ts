@@ -1,7 +1,7 @@
-// Remembers values packed: a record at rest is looked at once in minutes, and there are thousands.
+// A cache of packed values: a record at rest is read once in minutes, and there are thousands.
 import { createPacker, type Packed as Small, unpack } from '#lib'
 
-export interface Packed<T> {
+interface Packed<T> {
   get(id: string): T | undefined
   set(id: string, value: T): void
   delete(id: string): void

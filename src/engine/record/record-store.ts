@@ -1,12 +1,13 @@
-// Keeps the run record in a Secret beside the apply. Every write says which version it was made from, so of two
-// managers or runners exactly one wins; the other one looks again.
+// Keeps the run record in a Secret beside the apply. Every write names the version it was made from, so of two
+// managers or runners exactly one wins; the other one reads again.
 import { randomUUID } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { CaptError } from '#lib'
+import { CaptError, isCaptError } from '#lib'
 import { recordName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
+import { type PlanText, unpackPlanText } from '../runner/plan/proposal.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { newRecord, parseRecord, type RunRecord } from './record.ts'
 
@@ -19,14 +20,28 @@ export interface Versioned {
 export type RecordChange = (record: RunRecord) => RunRecord
 
 const RECORD_KEY = 'record'
+/** Summary of the plan that waits for approval, or of the last one that did. */
+const PLAN_KEY = 'plan'
 const LOG_KEY = /^log-(.+)$/
-/** Logs of the last runs travel with the record. */
-const KEPT_LOGS = 5
-const MAX_LOG_BYTES = 96 * 1024
+/** Logs of the last runs travel with the record, as much of their end as this. */
+const KEPT_LOGS = 3
+const MAX_LOG_BYTES = 256 * 1024
 
 export async function readRecord(objects: Objects, key: ObjectKey): Promise<Versioned | undefined> {
   const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
   return secret && toVersioned(secret)
+}
+
+/** For whoever has decided that nothing is lost with a record that cannot be read: a new one, to be written over it. */
+export async function readOrReplace(objects: Objects, key: ObjectKey, expected = 0): Promise<Versioned | undefined> {
+  try {
+    return await readRecord(objects, key)
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
+    const name = recordName(suffixOf(key))
+    const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
+    return secret && { record: freshRecord(expected), version: secret.metadata.resourceVersion }
+  }
 }
 
 function toVersioned(secret: Secret): Versioned {
@@ -49,6 +64,7 @@ export async function writeRecord(
   seen: Versioned | undefined,
   record: RunRecord,
   log?: { readonly runId: string; readonly text: string },
+  plan?: Buffer,
 ): Promise<Versioned | undefined> {
   const name = recordName(suffixOf(owner))
   const data: Record<string, string | null> = { [RECORD_KEY]: encode(Buffer.from(JSON.stringify(record))) }
@@ -56,6 +72,7 @@ export async function writeRecord(
     data[`log-${log.runId}`] = encode(packLog(log.text))
     for (const { id } of record.history.slice(KEPT_LOGS)) data[`log-${id}`] = null
   }
+  if (plan) data[PLAN_KEY] = encode(plan)
   try {
     if (seen?.version === undefined) {
       const secret = { apiVersion: 'v1', kind: 'Secret', metadata: keptMetadata(owner, name, 'record'), data }
@@ -70,19 +87,19 @@ export async function writeRecord(
   }
 }
 
-/** Changes the record whoever has it; does nothing where there is none. For people and for what must not be lost. */
-export async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<void> {
+/** Changes the record whoever has it; false where there is none. For people and for what must not be lost. */
+export async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<boolean> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const seen = await readRecord(objects, owner)
-    if (!seen) return
-    if (await writeRecord(objects, owner, seen, change(seen.record))) return
+    if (!seen) return false
+    if (await writeRecord(objects, owner, seen, change(seen.record))) return true
   }
   throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
     hint: 'a run is being started; try again when it has ended',
   })
 }
 
-/** `expected`: resources that the status of the apply speaks of although there is no record. */
+/** `expected`: resources in the status of the apply although there is no record. */
 export function freshRecord(expected = 0): RunRecord {
   return { ...newRecord(randomUUID()), ...(expected > 0 ? { expected } : {}) }
 }
@@ -94,15 +111,20 @@ export async function readLog(objects: Objects, key: ObjectKey, runId: string): 
   return packed === undefined ? undefined : gunzipSync(decode(packed)).toString('utf8')
 }
 
-/** Gzipped and bounded: the beginning says what was planned, the end what went wrong. */
+/** The summary of the last plan that waited for approval. */
+export async function readPlanText(objects: Objects, key: ObjectKey): Promise<PlanText | undefined> {
+  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  const packed = secret?.data?.[PLAN_KEY]
+  return packed === undefined ? undefined : unpackPlanText(decode(packed))
+}
+
+/** Of a long log the end is kept, from the beginning of a line: it says what went wrong. */
 function packLog(text: string): Buffer {
-  let kept = text
-  for (;;) {
-    const packed = gzipSync(kept)
-    if (packed.length <= MAX_LOG_BYTES) return packed
-    const half = Math.floor((kept.length * MAX_LOG_BYTES) / packed.length / 2.5)
-    kept = `${kept.slice(0, half)}\n… the middle of this log was left out …\n${kept.slice(-half)}`
-  }
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MAX_LOG_BYTES) return gzipSync(bytes)
+  const end = bytes.subarray(bytes.length - MAX_LOG_BYTES)
+  const line = end.indexOf(0x0a) + 1
+  return gzipSync(Buffer.concat([Buffer.from('… the beginning of this log was left out …\n'), end.subarray(line)]))
 }
 
 const encode = (bytes: Buffer): string => bytes.toString('base64')

@@ -1,7 +1,7 @@
 // When what was applied still holds, although the last run did not end well.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { RunFault } from '../faults.ts'
+import type { RunFault } from '../faults/faults.ts'
 import { type ClosedPhase, closeRun, isAsApplied, newRecord, type Run, type RunRecord } from './record.ts'
 
 const AT = '2026-01-01T00:00:00Z'

@@ -1,16 +1,20 @@
 // The run record: what is being run, by whom, since when, on which inputs. It is written before anything starts, it
 // survives every process, and it moves with the object. No secret is ever in it.
 import type { Json } from '#lib'
-import type { RunFault } from '../faults.ts'
+import type { RunFault } from '../faults/faults.ts'
+import type { ProcessIdentity } from '../lock/processes.ts'
 import type { PlanCounts } from '../messages.ts'
-import type { ProcessIdentity } from '../processes.ts'
+import type { ListedChanges } from '../runner/plan/changes.ts'
+import type { DriftFinding } from '../runner/plan/drift.ts'
 import type { BackupRef, CopyRef } from '../state/state-copies.ts'
+import { type InFlight, MOST_NAMED, suspectsInFlight } from './in-flight.ts'
 
 export type Verb = 'apply' | 'destroy'
 
-export type OpenPhase = 'Queued' | 'Starting' | 'Init' | 'Plan' | 'Apply' | 'Save'
-export type ClosedPhase = 'Succeeded' | 'Failed' | 'Cancelled' | 'Lost'
-export type RunPhase = OpenPhase | ClosedPhase
+type OpenPhase = 'Queued' | 'Starting' | 'Init' | 'Plan' | 'Apply' | 'Save'
+/** `Planned`: it made a plan that waits for approval, and changed nothing. */
+export type ClosedPhase = 'Succeeded' | 'Failed' | 'Cancelled' | 'Lost' | 'Planned'
+type RunPhase = OpenPhase | ClosedPhase
 
 export interface Run {
   readonly id: string
@@ -26,14 +30,31 @@ export interface Run {
   /** The manager that wrote the record, until a runner has claimed it. */
   readonly holder: ProcessIdentity
   readonly runner?: ProcessIdentity
-  /** How often the run was taken up again after its runner died. */
+  /** The Kubernetes Job of the run; its pod is the runner. Written before the Job is made. */
+  readonly job?: JobRef
+  /** Its Job was deleted to stop it. */
+  readonly cancelling?: true
+  /** Why its pod does not start; observed, never stored. */
+  readonly waitsFor?: string
+  /** How often the run was resumed after its runner died. */
   readonly resumed: number
   readonly folder: string
   readonly timeoutSeconds: number
+  /** Secrets with credentials that count as one identity; left out for the identity of the runner itself. */
+  readonly identity?: string
   readonly plan?: PlanCounts
+  /** What the plan does to which resources. */
+  readonly changes?: ListedChanges
+  /** Entries of the guard that name no resource of the workspace. */
+  readonly unknownGuard?: readonly string[]
+  /** It is a drift check: it plans and applies nothing. */
+  readonly isCheck?: true
+  /** Id of the drift check whose finding it corrects. */
+  readonly corrects?: string
+  /** Who approved the plan that it applied. */
+  readonly approval?: Approval
   readonly progress?: string
   readonly address?: string
-  readonly inFlight?: InFlight
   readonly fault?: RunFault
   /** It was cancelled before Terraform was asked to change anything. */
   readonly untouched?: true
@@ -43,21 +64,26 @@ export interface Run {
   readonly retryToken?: string
   /** Secrets that the credentials were read from, `namespace/name`. */
   readonly credentialRefs?: readonly string[]
-  /** Changes when one of them does; tells whether another attempt may fare better. */
+  /** Changes when one of them does; then another attempt may succeed. */
   readonly credentials?: string
 }
 
-/** What Terraform has begun and nobody has saved yet: all that is known of it when runner, folder and machine are lost. */
-export interface InFlight {
-  readonly addresses: readonly { readonly address: string; readonly action: string }[]
-  /** Further ones, only counted. */
-  readonly more: number
+export interface JobRef {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** Slots that something is stored in, by part; absent where names are made from the content. */
+export interface Slotted {
+  readonly slots?: readonly number[]
 }
 
 export interface Suspect {
   readonly address: string
   readonly action: string
   readonly run: string
+  /** It is planned, and nobody knows whether it had begun. */
+  readonly unconfirmed?: true
 }
 
 export interface SavedState {
@@ -67,7 +93,7 @@ export interface SavedState {
   readonly resources: number
 }
 
-export interface BundleRef {
+export interface BundleRef extends Slotted {
   readonly id: string
   readonly parts: number
   readonly bytes: number
@@ -78,7 +104,7 @@ export interface BundleRef {
 }
 
 /** A plan, and what it was made from: only where all of that is still so may it be applied. */
-export interface PlanRef {
+export interface PlanRef extends Slotted {
   readonly id: string
   /** None: it is too large, and lies in the work folder alone. */
   readonly parts: number
@@ -100,9 +126,73 @@ export interface PlanRef {
   readonly counts: PlanCounts
   readonly madeAt: string
   readonly expiresAt: string
+  /** It may only be applied when the plan with this hash (`ProposedPlan`) was approved. */
+  readonly needs?: string
 }
 
-export interface Applied {
+/** Whether a plan is applied by itself, and what it must not do without approval. */
+export interface ApprovalPolicy {
+  readonly mode: 'Auto' | 'Manual'
+  /** Types and addresses of resources that are not replaced or destroyed without approval. */
+  readonly guard: readonly string[]
+  /** The guard was written by somebody, so entries without effect are reported. */
+  readonly givenGuard?: boolean
+  /** How long a plan may be approved. */
+  readonly expirySeconds: number
+  readonly approved?: Approval
+}
+
+interface Approval {
+  /** Hash of the plan. */
+  readonly hash: string
+  readonly by: string
+  readonly at: string
+  /** The API server made sure that it was this user, and that they may approve. */
+  readonly verified: boolean
+}
+
+/** A plan that waits for approval. The plan itself may be stored (`PlanRef`); where it is not, it is made again and compared. */
+export interface ProposedPlan {
+  /** What people approve. */
+  readonly hash: string
+  readonly salt: string
+  /** The run that made it. */
+  readonly run: string
+  /** Hash of the inputs. */
+  readonly inputs: string
+  /** Hash of the policy that it waits by. */
+  readonly policy: string
+  readonly because: 'Manual' | 'Guard'
+  readonly changes: ListedChanges
+  /** Guarded resources that it replaces or destroys. */
+  readonly guarded?: readonly string[]
+  readonly madeAt: string
+  readonly expiresAt: string
+}
+
+/** What a drift check is made from: it holds as long as all of it is still so. */
+export interface CheckedState {
+  /** The run that applied last. */
+  readonly applied: string
+  /** Hash of the inputs. */
+  readonly inputs: string
+  /** They are those that were last applied. */
+  readonly isAsApplied: boolean
+  /** Of the saved state; left out where Terraform keeps it itself. */
+  readonly lineage?: string
+  readonly serial?: number
+}
+
+/** What a drift check has found. */
+export interface DriftReport extends DriftFinding {
+  /** The check. */
+  readonly run: string
+  readonly of: CheckedState
+  readonly at: string
+  readonly counts: { readonly drifted: number; readonly pending: number; readonly upstream: number }
+}
+
+interface Applied {
   readonly hash: string
   readonly at: string
   readonly runId: string
@@ -112,7 +202,7 @@ export interface Applied {
   readonly omitted: readonly string[]
 }
 
-export interface PastRun {
+interface PastRun {
   readonly id: string
   readonly verb: Verb
   readonly phase: ClosedPhase
@@ -135,6 +225,9 @@ export interface RunRecord {
   readonly spare?: readonly BundleRef[]
   /** Written before the first of its parts is: nothing of a plan lies anywhere that the record does not know of. */
   readonly plan?: PlanRef
+  readonly proposed?: ProposedPlan
+  /** Only in the record of drift checks: the last finding. */
+  readonly drift?: DriftReport
   /** Whole copies of earlier states, newest first. */
   readonly backups: readonly BackupRef[]
   /** Resources that the status of the apply spoke of when this record took the place of one that was lost. */
@@ -143,19 +236,21 @@ export interface RunRecord {
   readonly pending?: readonly CopyRef[]
   /** Saved by runners that had lost their lock; a person decides what becomes of them. */
   readonly side?: readonly CopyRef[]
-  /** A person let go of what an earlier record had; its folder must not come back to life. */
+  /** A person forgot what an earlier record had; its folder must not be used again. */
   readonly forgotten?: { readonly workspaceId: string; readonly at: string; readonly resources: number }
   /** A person decided that this state holds, whatever lies in a work folder. */
   readonly restored?: { readonly serial: number; readonly lineage: string }
   /** Terraform keeps the state itself, in the backend that the template names. */
   readonly backend?: string
   readonly suspects: readonly Suspect[]
-  /** Secrets with credentials that carry our finalizer, `namespace/name`. */
+  /** Of the plan that is being applied; of a lost run until the next one has compared it with the state. */
+  readonly inFlight?: InFlight
+  /** Secrets with credentials that have our finalizer, `namespace/name`. */
   readonly kept: readonly string[]
   readonly history: readonly PastRun[]
 }
 
-export const HISTORY = 10
+const HISTORY = 10
 const OPEN: ReadonlySet<RunPhase> = new Set(['Queued', 'Starting', 'Init', 'Plan', 'Apply', 'Save'])
 
 export function isOpen(run: Run | undefined): run is Run & { readonly phase: OpenPhase } {
@@ -182,7 +277,7 @@ export function parseRecord(text: string): RunRecord | undefined {
   }
 }
 
-/** Ends the run and files it in the history, newest first. What a lost one had in flight is in doubt. */
+/** Ends the run and files it in the history, newest first. What a lost one had begun is in doubt. */
 export function closeRun(
   record: RunRecord,
   phase: ClosedPhase,
@@ -192,7 +287,7 @@ export function closeRun(
 ): RunRecord {
   const { run } = record
   if (!run) return record
-  const { progress: _progress, address: _address, inFlight: _inFlight, ...rest } = run
+  const { progress: _progress, address: _address, ...rest } = run
   // An earlier runner of a resumed run may have changed something.
   const isAsBefore = isUntouched && fault?.kind === 'cancelled' && run.resumed === 0
   const untouched = isAsBefore ? ({ untouched: true } as const) : {}
@@ -208,7 +303,7 @@ export function closeRun(
     ...untouched,
   }
   return {
-    ...(phase === 'Lost' ? addSuspects(record, suspectsInFlight(run)) : record),
+    ...(phase === 'Lost' ? addSuspects(record, suspectsInFlight(record.inFlight)) : record),
     run: closed,
     history: [past, ...record.history.filter(({ id }) => id !== run.id)].slice(0, HISTORY),
   }
@@ -229,10 +324,5 @@ export function isAsApplied(record: RunRecord | undefined, hash: string): boolea
 export function addSuspects(record: RunRecord, found: readonly Suspect[]): RunRecord {
   const known = new Set(record.suspects.map(({ address }) => address))
   const fresh = found.filter(({ address }) => !known.has(address))
-  return fresh.length === 0 ? record : { ...record, suspects: [...record.suspects, ...fresh].slice(-100) }
-}
-
-/** What a run had in hand by its own word, each of it in doubt when the run is lost. */
-export function suspectsInFlight({ id, inFlight }: Run): readonly Suspect[] {
-  return (inFlight?.addresses ?? []).map(({ address, action }) => ({ address, action, run: id }))
+  return fresh.length === 0 ? record : { ...record, suspects: [...record.suspects, ...fresh].slice(-MOST_NAMED) }
 }

@@ -1,5 +1,5 @@
 // Reads HCL just far enough: where a `${…}` of ours stands, and which variables the text declares.
-// It never refuses text; Terraform itself is the judge of what is valid.
+// It never refuses text; Terraform itself decides what is valid.
 import { rememberRecent } from './recent.ts'
 
 export interface Hole {
@@ -19,7 +19,7 @@ export interface Block {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-export interface Scan {
+interface Scan {
   readonly holes: readonly Hole[]
   /** Top-level blocks in order. */
   readonly blocks: readonly Block[]
@@ -191,7 +191,7 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
   return { holes, blocks }
 }
 
-/** Without holes, and remembered: the modules of a fleet are the same few texts. */
+/** Without holes, and cached: the modules of a fleet are the same few texts. */
 export const scanRecent = rememberRecent(8, (text) => scanHcl(text))
 
 function endOfLine(text: string, from: number): number {

@@ -4,7 +4,7 @@ import { isPlainObject, parseJson, shortHash } from '#lib'
 import { type Hole, isLiteralOnly, quoteHcl, scanHcl } from './hcl.ts'
 import { rememberRecent } from './recent.ts'
 
-export interface Substituted {
+interface Substituted {
   readonly text: string
   /** Terraform variables to declare, with their values. */
   readonly references: Readonly<Record<string, string>>
@@ -12,8 +12,8 @@ export interface Substituted {
 
 type Values = Readonly<Record<string, string>>
 
-/** Name of the Terraform variable that carries the value of `key`. */
-export function referenceName(key: string): string {
+/** Name of the Terraform variable that has the value of `key`. */
+function referenceName(key: string): string {
   const plain = key.replace(/[^A-Za-z0-9_]/g, '_')
   return plain === key ? `capt_${key}` : `capt_${plain}_${shortHash(key)}`
 }
@@ -52,7 +52,7 @@ function holesOf(text: string, keys: string[]): readonly Hole[] {
   return recentHoles(text)(JSON.stringify(keys.sort()))
 }
 
-/** The same for Terraform's JSON syntax. Text that is not JSON is handed on as it is: Terraform says what is wrong. */
+/** The same for Terraform's JSON syntax. Text that is not JSON is left as it is: Terraform reports what is wrong. */
 export function substituteTerraformJson(text: string, values: Values): Substituted {
   const references: Record<string, string> = {}
   let parsed: unknown
@@ -98,11 +98,7 @@ function isPlainText(path: readonly string[]): boolean {
 }
 
 /** Every `${key}` with a known key; `$${key}` is Terraform's own escape and stays. */
-export function replaceHoles(
-  template: string,
-  values: Values,
-  replace: (key: string, value: string) => string,
-): string {
+function replaceHoles(template: string, values: Values, replace: (key: string, value: string) => string): string {
   return template.replace(/\$\$\{|\$\{([^{}\n]*)\}/g, (whole, key: string | undefined) =>
     key !== undefined && Object.hasOwn(values, key) ? replace(key, values[key]!) : whole,
   )

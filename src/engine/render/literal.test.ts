@@ -1,4 +1,4 @@
-// Values are data: whatever is in them arrives in Terraform literally, wherever `${key}` stands. Real Terraform judges.
+// Values are data: whatever is in them arrives in Terraform literally, wherever `${key}` stands. Real Terraform decides.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { anApply, aTemplate } from '#testing'
-import { findTerraform } from '../find-terraform.ts'
-import { render } from './render.ts'
+import { findTerraform } from '../tool/find-terraform.ts'
+import { renderWorkspace } from './render.ts'
 import { assembleVariables, declaredVariables } from './variables.ts'
 
 const terraform = await findTerraform().then(
@@ -85,7 +85,7 @@ output "variable${i}" { value = var.k${i} }
 `,
         )
         .join('')
-      const rendering = render(aTemplate(module), anApply({ variables }))
+      const rendering = renderWorkspace(aTemplate(module), anApply({ variables }))
       assert.ok(rendering.ok)
       const { files, variables: given } = rendering.workspace
       const outputs = outputsOf(files, assembleVariables(given, declaredVariables(files)))
@@ -109,7 +109,7 @@ output "variable${i}" { value = var.k${i} }
           ]),
         ),
       })
-      const rendering = render(aTemplate(module, { inlineFormat: 'JSON' }), anApply({ variables }))
+      const rendering = renderWorkspace(aTemplate(module, { inlineFormat: 'JSON' }), anApply({ variables }))
       assert.ok(rendering.ok)
       const { files, variables: given } = rendering.workspace
       const outputs = outputsOf(files, assembleVariables(given, declaredVariables(files)))

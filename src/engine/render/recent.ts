@@ -1,5 +1,5 @@
 // The applies of a template have the same text read for each of them, several times around each run. What was worked out
-// for the last few texts is remembered: as long as the work is pure, nobody can tell.
+// for the last few texts is cached: the work is pure.
 export function rememberRecent<T>(limit: number, work: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return (text) => {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anApply, aTemplate } from '#testing'
 import { scanHcl } from './hcl.ts'
-import { render, sourcesOf, workspaceNameOf } from './render.ts'
+import { renderWorkspace, workspaceNameOf, workspaceSources } from './render.ts'
 import { resolveValues } from './values.ts'
 import { assembleVariables, declaredVariables } from './variables.ts'
 
-const workspaceOf = (...args: Parameters<typeof render>) => {
-  const rendering = render(...args)
+const workspaceOf = (...args: Parameters<typeof renderWorkspace>) => {
+  const rendering = renderWorkspace(...args)
   assert.ok(rendering.ok, JSON.stringify(rendering))
   return rendering.workspace
 }
@@ -124,7 +124,7 @@ describe('inline JSON', () => {
 describe('a workspace', () => {
   it('cannot be rendered while a variable is missing, and the problem names it', () => {
     const template = aTemplate('', { vars: [{ key: 'name', value: '${vpc_name}' }] })
-    const rendering = render(template, anApply())
+    const rendering = renderWorkspace(template, anApply())
     assert.ok(!rendering.ok)
     assert.equal(rendering.problems[0]!.reason, 'VariableUnresolved')
     assert.match(rendering.problems[0]!.message, /\$\{vpc_name\}/)
@@ -140,10 +140,10 @@ describe('a workspace', () => {
     })
     const apply = anApply({ variables: { c: 'demo' } })
     assert.deepEqual(
-      sourcesOf(template, apply).map(({ name }) => name),
+      workspaceSources(template, apply).map(({ name }) => name),
       ['demo-vpc', 's'],
     )
-    const rendering = render(template, apply)
+    const rendering = renderWorkspace(template, apply)
     assert.ok(!rendering.ok)
     assert.match(rendering.problems[0]!.message, /no key vpc_config in Secret default\/demo-vpc/)
     const workspace = workspaceOf(template, apply, () => 'content')
@@ -156,6 +156,19 @@ describe('a workspace', () => {
     assert.equal(workspaceOf(aTemplate('a = 1'), anApply({ variables: { a: '1' } }, { uid: 'other' })).hash, base)
     assert.notEqual(workspaceOf(aTemplate('a = 1'), anApply({ variables: { a: '2' } })).hash, base)
     assert.notEqual(workspaceOf(aTemplate('a = 2'), anApply({ variables: { a: '1' } })).hash, base)
+    const { spec, ...rest } = aTemplate('a = 1')
+    const tool = { ...spec.template.spec, tool: { name: 'tofu' as const } }
+    const withTool = { ...rest, spec: { template: { ...spec.template, spec: tool } } }
+    assert.notEqual(workspaceOf(withTool, anApply({ variables: { a: '1' } })).hash, base)
+  })
+
+  it('takes the resources of its runs along, and needs no run when they change', () => {
+    const { spec, ...rest } = aTemplate('a = 1')
+    const resources = { limits: { memory: '4Gi' } }
+    const larger = { ...rest, spec: { template: { ...spec.template, spec: { ...spec.template.spec, resources } } } }
+    const workspace = workspaceOf(larger, anApply())
+    assert.deepEqual(workspace.resources, resources)
+    assert.equal(workspace.hash, workspaceOf(aTemplate('a = 1'), anApply()).hash)
   })
 })
 

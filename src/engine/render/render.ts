@@ -6,7 +6,7 @@ import type { Problem, Rendering, SourceRef, Workspace } from '../workspace.ts'
 import { substituteHcl, substituteTerraformJson } from './inline.ts'
 import { resolveValues } from './values.ts'
 
-/** Declares the variables that carry values into inline text. */
+/** Declares the variables that bring values into inline text. */
 export const REFERENCES_FILE = 'capt_variables.tf.json'
 
 type ForProvider = WorkspaceTemplate['spec']['template']['spec']['forProvider']
@@ -19,14 +19,14 @@ export function workspaceNameOf(applyName: string): string {
 }
 
 /** What the template needs to have read before it can be rendered. */
-export function sourcesOf(template: WorkspaceTemplate, apply: Owner): readonly SourceRef[] {
+export function workspaceSources(template: WorkspaceTemplate, apply: Owner): readonly SourceRef[] {
   const { spec } = resolveSpec(template, apply)
   const { varFiles = [], env = [] } = spec.forProvider
   const namespace = apply.metadata.namespace ?? ''
   return [...varFiles, ...env.filter(isFrozenEnv)].flatMap((item) => toSourceRef(item, namespace) ?? [])
 }
 
-export function render(
+export function renderWorkspace(
   template: WorkspaceTemplate,
   apply: Owner,
   contentOf: (ref: SourceRef) => string | undefined = () => undefined,
@@ -94,10 +94,12 @@ export function render(
       apply: forProvider.applyArgs ?? [],
       destroy: forProvider.destroyArgs ?? [],
     },
+    ...(spec.tool ? { tool: spec.tool } : {}),
     connectionSecret: connection && { namespace: connection.namespace ?? namespace, name: connection.name },
   }
   const workspace: Workspace = {
     ...inputs,
+    ...(spec.resources ? { resources: spec.resources } : {}),
     secretValues,
     logToManager: forProvider.enableTerraformCLILogging ?? false,
     hash: hashOf(inputs),

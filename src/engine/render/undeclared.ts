@@ -3,7 +3,7 @@ import type { WorkspaceTemplate } from '#api'
 import { closest } from '#lib'
 import { declaredVariables } from './variables.ts'
 
-export interface Undeclared {
+interface Undeclared {
   readonly name: string
   /** The declared name that was probably meant. */
   readonly meant: string | undefined

@@ -3,7 +3,7 @@
 import type { Json } from '#lib'
 import { isPlainObject } from '#lib'
 
-export interface Resolved<T> {
+interface Resolved<T> {
   readonly value: T
   /** Names in `${…}` that no variable defines, sorted. */
   readonly unresolved: readonly string[]

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { isKubeError } from '#kube'
 import { CaptError, isCaptError, messageOf } from '#lib'
-import type { FaultKind, RunFault } from '../faults.ts'
+import type { FaultKind, RunFault } from '../faults/faults.ts'
 
 export class RunFailure extends CaptError {
   readonly kind: FaultKind
@@ -34,7 +34,7 @@ const KIND_OF_CODE: Readonly<Record<string, FaultKind>> = {
   CAPT_TF_INVALID: 'user',
 }
 
-/** Any error as a fault: ours say what to do, the API server's pass, the rest is our own business. */
+/** Any error as a fault: ours have a hint, those of the API server are transient, the rest is internal. */
 export function toRunFault(error: unknown): RunFault {
   if (error instanceof RunFailure) {
     const { kind, code, message, hint = '', address } = error
@@ -61,7 +61,7 @@ export function diskFull(): RunFault {
     kind: 'internal',
     code: 'CAPT_DISK_FULL',
     message: 'the disk of the work folder is full',
-    hint: 'make room there, then: capt retry',
+    hint: 'free disk space there, then: capt retry',
   }
 }
 
@@ -74,7 +74,7 @@ export function folderGone(): RunFault {
   }
 }
 
-/** Reads how often the kernel ended a process of this group for want of memory. */
+/** Reads how often the kernel killed a process of this group because memory ran out. */
 export function oomKills(): number {
   for (const path of ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control']) {
     try {

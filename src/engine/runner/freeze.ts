@@ -1,44 +1,28 @@
-// Before anything is made: the inputs are frozen, the state as it was is copied, and the record says what will happen.
+// Before anything is made: the inputs are stored, the record has the plan, what it makes and the copy of the state, and that
+// copy is written.
 import { messageOf } from '#lib'
-import type { PlanCounts } from '../messages.ts'
-import { addSuspects, type BundleRef, type PlanRef, type Run, type Suspect } from '../record/record.ts'
+import { onceMore, toInFlight } from '../record/in-flight.ts'
+import { addSuspects, type BundleRef } from '../record/record.ts'
 import { type BackupRef, deleteCopy } from '../state/state-copies.ts'
-import { type BundleKeeper, withSpare } from './bundle-keeper.ts'
-import type { Credentials } from './credentials.ts'
-import type { Session } from './session.ts'
-import type { WorkspaceState } from './workspace-state.ts'
+import type { RunContext } from './context.ts'
+import { withSpare } from './inputs/bundle-store.ts'
+import { markMessages } from './record/marked-messages.ts'
+import type { Frozen, Reviewed } from './values.ts'
 
-export interface Freezing {
-  readonly session: Session
-  readonly state: WorkspaceState
-  readonly bundles: BundleKeeper
-  readonly credentials: Credentials
-  readonly suspects: readonly Suspect[]
-  readonly counts: PlanCounts
-  /** What can be stored of the plan; undefined when there is none. */
-  readonly plan: PlanRef | undefined
-  readonly changes: boolean
-  readonly backend: string | undefined
-}
-
-export async function freeze({
-  session,
-  state,
-  bundles,
-  credentials,
-  suspects,
-  counts,
-  plan,
-  changes,
-  backend,
-}: Freezing): Promise<void> {
-  const { keeper } = session
-  const before = keeper.record
+export async function freeze(context: RunContext, planned: Reviewed): Promise<Frozen> {
+  const { state, bundles, plans, layout, terraform, credentials, suspects, counts, backend, recalled } = planned
+  // Where Terraform keeps the state itself, it is unknown which state a plan was made from.
+  const plan = counts && backend === undefined ? plans.announce(layout, counts) : plans.left
+  const { writer } = context
+  const before = writer.record
+  const approved = context.request.approval?.approved
   const bundle = await bundles.store()
-  const backups = changes ? await state.backUp(before.backups) : before.backups
+  const backup = counts ? state.planBackup(before.backups) : undefined
+  const backups = backup?.backups ?? before.backups
   const outdated = before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
-  await keeper.update(({ restored: _settled, plan: _earlier, spare, ...record }) => ({
+  const origin = markMessages(context)
+  await writer.update(({ restored: _settled, plan: _earlier, spare, inFlight, ...record }) => ({
     ...addSuspects(record, suspects),
     ...(bundle ? { bundle } : {}),
     ...spareOf(withSpare(spare, [record.bundle]).filter(({ id }) => id !== bundle?.id)),
@@ -47,17 +31,24 @@ export async function freeze({
     ...(state.saved ? { state: state.saved } : {}),
     backups: [...backups, ...outdated],
     kept: [...new Set([...record.kept, ...kept])],
-    run: { ...withoutInFlight(record.run!), phase: 'Apply', plan: counts },
+    ...(counts
+      ? { inFlight: recalled ? onceMore(origin, inFlight) : toInFlight(origin, NONE, terraform.progress) }
+      : {}),
+    run: {
+      ...record.run!,
+      phase: 'Apply',
+      plan: counts ?? terraform.progress.counts,
+      ...(planned.changes ? { changes: planned.changes } : {}),
+      ...(approved ? { approval: approved } : {}),
+    },
   }))
+  const isCopied = (await backup?.write()) ?? true
   // Only now does nothing refer to the old ones.
   void bundles.sweep()
-  session.trace.dropped = dropBackups(session, outdated)
+  return { ...planned, origin, dropped: dropBackups(context, isCopied ? outdated : [...outdated, backups[0]!]) }
 }
 
-/** Those are suspects by now. */
-function withoutInFlight({ inFlight: _doubtful, ...run }: Run): Run {
-  return run
-}
+const NONE: ReadonlyMap<string, string> = new Map()
 
 export function spareOf(spare: readonly BundleRef[]): { readonly spare?: readonly BundleRef[] } {
   return spare.length > 0 ? { spare } : {}
@@ -65,7 +56,7 @@ export function spareOf(spare: readonly BundleRef[]): { readonly spare?: readonl
 
 /** Beside the apply. Those that are gone leave the record when it is closed: until then somebody may have to finish this. */
 async function dropBackups(
-  { world, request }: Session,
+  { world, request }: RunContext,
   outdated: readonly BackupRef[],
 ): Promise<ReadonlySet<BackupRef['serial']>> {
   const gone = new Set<BackupRef['serial']>()

@@ -54,7 +54,7 @@ class Module {
     }
   }
 
-  /** Only what rendering adds: declarations of the variables that carry values. */
+  /** Only what rendering adds: declarations of the variables for values. */
   #readJson(content: string): void {
     const parsed = parseJson(content) as { variable?: Record<string, object> } & Record<string, unknown>
     const others = Object.keys(parsed).filter((key) => key !== 'variable')

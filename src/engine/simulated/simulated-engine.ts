@@ -4,26 +4,31 @@ import { randomUUID } from 'node:crypto'
 import type { Key } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, type Json, type Log, messageOf, parseJson, toTimestamp } from '#lib'
-import { forgetWorkspace } from '../forget.ts'
-import { inspectWorkspace } from '../inspect.ts'
+import { attemptAfter } from '../local/open-run.ts'
+import { livenessOf, ownIdentity } from '../lock/processes.ts'
 import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
 import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
-import { livenessOf, ownIdentity } from '../processes.ts'
 import { packed } from '../record/packed.ts'
 import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
+import { forgetWorkspace } from '../recovery/forget.ts'
+import { inspectWorkspace } from '../recovery/inspect.ts'
 import { assembleVariables, declaredVariables } from '../render/variables.ts'
-import { readingOnce, readSource } from '../runner/credentials.ts'
 import { toRunFault } from '../runner/failure.ts'
-import { publicOutputs, writeConnectionSecret } from '../runner/outputs.ts'
+import { readingOnce, readSource } from '../runner/inputs/credentials.ts'
+import { listChanges, type PlannedChange } from '../runner/plan/changes.ts'
+import { unknownEntries } from '../runner/plan/guard.ts'
+import { packPlanText } from '../runner/plan/proposal.ts'
+import { publicOutputs, writeConnectionSecret } from '../runner/record/outputs.ts'
 import { readState, type StateInfo } from '../state/state-file.ts'
 import { loadState, saveFirstState, saveState } from '../state/state-store.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 import { type Evaluated, evaluateModule } from './evaluate.ts'
 import { unsupported } from './expression.ts'
+import { checkSimulated, proposeSimulated } from './propose.ts'
 
-export interface SimulatedEngineOptions {
+interface SimulatedEngineOptions {
   readonly objects: Objects
   readonly clock: Clock
   readonly log: Log
@@ -32,7 +37,7 @@ export interface SimulatedEngineOptions {
 }
 
 const RESOURCE_MS = 80
-/** Progress is for people: more often than this nobody reads it, and each word of it is a write. */
+/** Progress is for people: more often than this nobody reads it, and each report is a write. */
 const PROGRESS_MS = 5000
 
 export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
@@ -40,7 +45,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
   const records = packed<Versioned>()
   const active = new Map<string, { readonly runId: string; cancelled: boolean; stopped: boolean }>()
   const listeners = new Set<(key: Key) => void>()
-  const tell = ({ namespace, name }: ObjectKey) => {
+  const notify = ({ namespace, name }: ObjectKey) => {
     for (const listener of listeners) listener({ namespace, name })
   }
   const now = () => toTimestamp(clock.now())
@@ -57,18 +62,46 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
           ? NOTHING
           : evaluate(workspace, await variablesFromEnvironment(objects, owner, workspace))
       // With a first record there is hardly a state; one that was kept from an earlier life is met when ours is saved.
-      const assumed = isFirst ? undefined : await stateOf(owner)
+      const { speculativeFor: of } = request
+      const assumed =
+        of !== undefined ? await stateOf({ ...owner, name: of }) : isFirst ? undefined : await stateOf(owner)
       const counts = countChanges(assumed?.addresses ?? [], target.addresses)
       const steps = [...counts.made, ...counts.gone]
-      let toldAt = clock.monotonic()
+      if (request.check) {
+        const drift = checkSimulated(counts.changes, request.check, run.id, now())
+        return await close(owner, 'Planned', (record) => ({
+          ...record,
+          drift,
+          run: { ...record.run!, plan: counts.plan },
+        }))
+      }
+      const proposal = proposeSimulated(request, run, records.get(id)!.record, {
+        ...counts,
+        target,
+        state: assumed,
+        nowMs: clock.now(),
+      })
+      if (proposal) {
+        await close(
+          owner,
+          'Planned',
+          (record) => ({ ...record, proposed: proposal.proposed, run: { ...record.run!, plan: counts.plan } }),
+          undefined,
+          packPlanText(proposal.text),
+        )
+        return
+      }
+      const { approved, guard = [], givenGuard = false } = request.approval ?? {}
+      const unknownGuard = givenGuard ? unknownEntries(guard, target.addresses) : []
+      let notifiedAt = clock.monotonic()
       for (const [done, address] of steps.entries()) {
         const progress = `${done} of ${steps.length}`
-        if (clock.monotonic() - toldAt >= PROGRESS_MS) {
+        if (clock.monotonic() - notifiedAt >= PROGRESS_MS) {
           const open: Run = { ...run, phase: 'Apply', plan: counts.plan, progress, address: `${address} (simulated)` }
           const { record, version } = records.get(id)!
           records.set(id, { record: { ...record, run: open }, version })
-          toldAt = clock.monotonic()
-          tell(owner)
+          notifiedAt = clock.monotonic()
+          notify(owner)
         }
         await pause()
         // Left open, like the run of a runner that died: the next manager resumes it.
@@ -82,7 +115,13 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       await close(owner, 'Succeeded', (record) => ({
         ...record,
         state: { serial, lineage, savedAt: now(), resources: target.addresses.length },
-        run: { ...record.run!, plan },
+        run: {
+          ...record.run!,
+          plan,
+          changes: listChanges(counts.changes),
+          ...(unknownGuard.length > 0 ? { unknownGuard } : {}),
+          ...(approved ? { approval: approved } : {}),
+        },
         ...(verb === 'apply'
           ? { applied: { hash: run.hash, at: now(), runId: run.id, ...publicOutputs(target.outputs) } }
           : {}),
@@ -92,7 +131,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       await close(owner, act.cancelled ? 'Cancelled' : 'Failed', undefined, error).catch(() => undefined)
     } finally {
       active.delete(id)
-      tell(owner)
+      notify(owner)
     }
   }
 
@@ -118,6 +157,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     phase: ClosedPhase,
     change: (record: RunRecord) => RunRecord = (record) => record,
     error?: unknown,
+    plan?: Buffer,
   ): Promise<void> {
     const seen = records.get(idOf(owner)) ?? (await readRecord(objects, owner))
     if (!seen) return
@@ -126,9 +166,10 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       error === undefined
         ? undefined
         : { ...toRunFault(error), ...(phase === 'Cancelled' ? { kind: 'cancelled' as const } : {}) }
-    const closed = change(closeRun(seen.record, phase, now(), fault, phase === 'Cancelled'))
+    const { proposed: earlier, ...ended } = closeRun(seen.record, phase, now(), fault, phase === 'Cancelled')
+    const closed = change({ ...ended, ...(fault && earlier ? { proposed: earlier } : {}) })
     const log = { runId, text: `Simulated: nothing was run\n${fault ? `Failed: ${fault.message}\n` : 'Done\n'}` }
-    const written = await writeRecord(objects, owner, seen, closed, log)
+    const written = await writeRecord(objects, owner, seen, closed, log, plan)
     if (written) records.set(idOf(owner), written)
     else records.delete(idOf(owner))
   }
@@ -145,14 +186,14 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       const last = seen?.record.run
       if (request.basedOn && request.basedOn.runId !== last?.id) {
         if (seen) records.set(id, seen)
-        return tell(owner)
+        return notify(owner)
       }
       const isSame = last?.verb === verb && last.hash === hash && last.retryToken === retryToken
       const run: Run = {
         id: randomUUID(),
         verb,
         hash,
-        attempt: isSame && last ? last.attempt + 1 : 1,
+        attempt: attemptAfter(isSame ? last : undefined),
         phase: 'Starting',
         startedAt: now(),
         ...(isSame && last ? { seriesStartedAt: last.seriesStartedAt ?? last.startedAt } : {}),
@@ -161,11 +202,12 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         folder: '',
         timeoutSeconds,
         ...(retryToken === undefined ? {} : { retryToken }),
+        ...(request.check ? { isCheck: true } : {}),
       }
       const written = await writeRecord(objects, owner, seen, { ...(seen?.record ?? freshRecord()), run })
       if (!written) {
         records.delete(id)
-        return tell(owner)
+        return notify(owner)
       }
       records.set(id, written)
       void play(request, run, seen === undefined)
@@ -186,7 +228,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     },
     async abandon(owner) {
       await close(owner, 'Lost', undefined, new Error('the simulation was interrupted'))
-      tell(owner)
+      notify(owner)
     },
     reconstruct: (owner, status) => inspectWorkspace(objects, owner, { status }),
     async forget(owner: Owner, how: ForgetOptions) {
@@ -245,7 +287,11 @@ function countChanges(before: readonly string[], after: readonly string[]) {
   const made = after.filter((address) => !before.includes(address))
   const gone = before.filter((address) => !after.includes(address))
   const plan: PlanCounts = { add: made.length, change: 0, destroy: gone.length, replace: 0 }
-  return { made, gone, plan }
+  const changes: readonly PlannedChange[] = [
+    ...made.map((address) => ({ address, action: 'create' })),
+    ...gone.map((address) => ({ address, action: 'delete' })),
+  ]
+  return { made, gone, plan, changes }
 }
 
 /** A state as Terraform writes it, with nothing in it but addresses and outputs. */

@@ -9,10 +9,10 @@ import { WorkspaceTemplateApply } from '#api'
 import { type Json, silentLog, systemClock } from '#lib'
 import { anApply, aTemplate, memoryCluster } from '#testing'
 import { engineContract } from '../contract.ts'
-import { findTerraform } from '../find-terraform.ts'
-import { render } from '../render/render.ts'
+import { renderWorkspace } from '../render/render.ts'
 import { readState } from '../state/state-file.ts'
 import { saveState } from '../state/state-store.ts'
+import { findTerraform } from '../tool/find-terraform.ts'
 import { evaluateModule } from './evaluate.ts'
 import { createSimulatedEngine } from './simulated-engine.ts'
 
@@ -159,7 +159,7 @@ describe('the first run of an apply', () => {
       const resource = { mode: 'managed', type: 'terraform_data', name: 'x', instances: [{}] }
       const left = { version: 4, serial: 7, lineage: 'elder', outputs: {}, resources: [resource] }
       await saveState(objects, owner, JSON.stringify(left), 0)
-      const rendering = render(aTemplate('resource "terraform_data" "x" {}'), apply)
+      const rendering = renderWorkspace(aTemplate('resource "terraform_data" "x" {}'), apply)
       assert.ok(rendering.ok)
       const { workspace } = rendering
       const ended = new Promise<void>((resolve) => void engine.onChange(() => resolve()))

@@ -8,12 +8,12 @@ import { after, describe, it } from 'node:test'
 import { type Lease, LeaseKind, type Secret, SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { sha256, silentLog } from '#lib'
-import { handWoundClock, memoryCluster } from '#testing'
+import { manualClock, memoryCluster } from '#testing'
 import { leaseName, stateName, suffixOf } from '../names.ts'
 import { newRecord, type RunRecord } from '../record/record.ts'
 import { type RecordChange, readRecord, writeRecord } from '../record/record-store.ts'
-import { folderOf } from '../runner/folder.ts'
-import { WorkspaceState } from '../runner/workspace-state.ts'
+import { folderOf } from '../runner/inputs/folder.ts'
+import { WorkspaceState } from '../runner/state/workspace-state.ts'
 import { decideRefused, saveFenced, takeOverState } from './fenced-state.ts'
 import { readState } from './state-file.ts'
 import { loadState, observeState } from './state-store.ts'
@@ -73,13 +73,13 @@ async function runner(objects: Objects, runId: string, options: { isTakeOver: bo
   const fenced = { is: false }
   const state = await WorkspaceState.open(
     {
-      ...{ objects, owner, folder, clock: handWoundClock(), log: silentLog, runId, verb: 'apply' as const },
+      ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId, verb: 'apply' as const },
       record: () => record,
       announce: change,
       onFenced: () => {
         fenced.is = true
       },
-      say: (line) => said.push(line),
+      note: (line) => said.push(line),
     },
     { isTakeOver: options.isTakeOver },
   )

@@ -5,10 +5,10 @@ import { isKubeError, type Objects } from '#kube'
 import { CaptError, sha256 } from '#lib'
 import { KEPT_ANNOTATION, leaseName, stateName, suffixOf, WRITER_ANNOTATION } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { DATA_KEY, letGo, toChunks, toStateSecret } from './state-secrets.ts'
+import { DATA_KEY, deleteHeldSecret, toChunks, toStateSecret } from './state-secrets.ts'
 import { observeState, type PartRef, type StateCopy, stateMetadata, toPartRef } from './state-store.ts'
 
-export interface Fence {
+interface Fence {
   /** The run that holds the lock. */
   readonly runId: string
   /** What a lost record is rebuilt from, as text. */
@@ -30,7 +30,7 @@ export async function saveFenced(
     written.push(await writePart(objects, owner, part, chunk, before[part], fence))
   }
   for (let part = written.length; part < before.length; part++) {
-    await letGo(objects, { namespace: owner.namespace, name: stateName(suffixOf(owner), part) })
+    await deleteHeldSecret(objects, { namespace: owner.namespace, name: stateName(suffixOf(owner), part) })
   }
   return written
 }

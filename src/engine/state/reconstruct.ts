@@ -1,11 +1,11 @@
-// Decides what a workspace holds from everything that speaks of it: record, saved state, its copies, the work folder,
+// Decides what a workspace holds from all sources: record, saved state, its copies, the work folder,
 // the status of the apply and the cloud's tags. Absent is not empty: a workspace is empty only when no source ever
 // recorded a resource, or a person said so. Pure; what it needs to know in addition it asks for by name.
 import type { RunRecord, Verb } from '../record/record.ts'
 import type { StateInfo } from './state-file.ts'
 
 /** What counts of one state. `digest` distinguishes two states of the same serial. */
-export interface StateFacts {
+interface StateFacts {
   readonly serial: number
   readonly lineage: string
   readonly resources: number
@@ -51,13 +51,13 @@ export interface WorkspaceSources {
   readonly bundle: InputSource
   readonly plan: InputSource
   readonly hasTemplate: boolean
-  /** Resources that the status of the apply speaks of; it outlives a lost record. */
+  /** Resources in the status of the apply; it outlives a lost record. */
   readonly status?: number
   /** Resources found by their tag. Undefined: not asked. `unavailable`: nobody can be asked. */
   readonly tags?: number | 'unavailable' | undefined
 }
 
-export interface Stall {
+interface Stall {
   readonly code:
     | 'CAPT_STATE_LOST'
     | 'CAPT_STATE_UNREADABLE'
@@ -169,25 +169,32 @@ function decideState(sources: WorkspaceSources): Reconstruction {
 /** Nothing local recorded a resource. Where the record itself is lost, the status and the tags are the last witnesses. */
 function decideEmpty(sources: WorkspaceSources): Reconstruction {
   const { record, status = 0, tags, copies = [] } = sources
-  // Destroyed, by the word of the record: what copies had before is gone.
+  // Destroyed according to the record: what copies had before is gone.
   if (record.is === 'whole' && record.state) return { is: 'empty', notes: [] }
   const inCopies = copies.map(({ source }) => (isWhole(source) ? source.resources : 0))
   const known = Math.max(record.is === 'whole' ? (record.expected ?? 0) : status, ...inCopies)
   if (known > 0) return lostStall(sources, known)
   if (record.is === 'whole') return { is: 'empty', notes: [] }
   if (tags === undefined) return { is: 'ask', for: 'tags' }
-  return typeof tags === 'number' && tags > 0 ? lostStall(sources, tags) : { is: 'empty', notes: [] }
+  if (typeof tags === 'number' && tags > 0) return lostStall(sources, tags)
+  // A run was on once, and not everything that Terraform makes has a tag.
+  if (record.is === 'damaged') return recordStall(sources, 'no other source shows whether there are resources')
+  return { is: 'empty', notes: [] }
 }
 
 /** A damaged record beside a state with resources may hide a run or a decision: a person looks first. */
 function decideRecord(sources: WorkspaceSources, found: Reconstruction): Reconstruction {
-  const { name, record, state, folder } = sources
+  const { record, state, folder } = sources
   const resources = Math.max(...[state, folder].map((one) => (isWhole(one) ? one.resources : 0)))
   if (record.is !== 'damaged' || resources === 0) return found
+  return recordStall(sources, `the state has ${count(resources)}`)
+}
+
+function recordStall({ name }: WorkspaceSources, and: string): Reconstruction {
   return {
     is: 'stalled',
     code: 'CAPT_RECORD_UNREADABLE',
-    message: `the run record cannot be read, and the state has ${count(resources)}`,
+    message: `the run record cannot be read, and ${and}`,
     hint: `restore its Secret, or run the version of capt that wrote it; when nothing runs for ${name}, delete that Secret: the record is then rebuilt from the state`,
   }
 }
@@ -215,7 +222,7 @@ function toUse(best: Candidate, { state }: WorkspaceSources): Reconstruction {
 
 type Floor = Omit<StateFacts, 'digest'>
 
-/** The state that the record speaks of: anything older is not what the last run left. */
+/** The state that the record names: anything older is not what the last run left. */
 function floorOf({ record }: WorkspaceSources): Floor | undefined {
   return record.is === 'whole' ? record.state : undefined
 }
@@ -232,7 +239,7 @@ function isAsNewAsDamage({ serial }: StateFacts, sources: WorkspaceSources): boo
 }
 
 /**
- * A pending copy is used whenever it is newer. A backup is the state before a change: it replaces what the record speaks of
+ * A pending copy is used whenever it is newer. A backup is the state before a change: it replaces what the record names
  * when that run has ended, and never what was destroyed meanwhile.
  */
 function usableCopies(sources: WorkspaceSources, here: Candidate | undefined): readonly Candidate[] {

@@ -1,13 +1,15 @@
 // Whole copies of a state under names of their own, which Terraform's backend does not read: as it was before a change,
 // while a state of several parts is replaced, and what a runner saved that had lost its lock.
 import type { Objects } from '#kube'
-import { backupName, runCopyName, suffixOf } from '../names.ts'
+import { backupName, runCopyName, slotName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { readState } from './state-file.ts'
-import { letGo, putStateSecret, readChunks, toChunks } from './state-secrets.ts'
+import { deleteHeldSecret, putStateSecret, readChunks, toChunks } from './state-secrets.ts'
 
 export interface BackupRef {
+  /** Where a run in a Job stored it, by part. */
+  readonly slots?: readonly number[]
   readonly serial: number
   readonly parts: number
   readonly savedAt: string
@@ -25,12 +27,19 @@ export function copyId({ serial, run }: Pick<BackupRef, 'serial' | 'run'>): stri
   return run === undefined ? String(serial) : `${serial}-${run.slice(0, 8)}`
 }
 
-function nameOf(key: ObjectKey, { serial, run }: Pick<BackupRef, 'serial' | 'run'>, part: number): string {
+type Named = Pick<BackupRef, 'serial' | 'run' | 'slots'>
+
+function nameOf(key: ObjectKey, { serial, run, slots }: Named, part: number): string {
   const suffix = suffixOf(key)
+  const slot = slots?.[part]
+  if (slot !== undefined) return slotName(suffix, slot)
   return run === undefined ? backupName(suffix, serial, part) : runCopyName(suffix, serial, run, part)
 }
 
-/** What the record says of a copy, before any of it is written. */
+/** Chooses slots for so many parts, where the writer may use no other names. */
+export type TakeSlots = (parts: number) => { readonly slots?: readonly number[] }
+
+/** The entry of a copy in the record, before any of it is written. */
 export function copyRef(text: string, savedAt: string): BackupRef {
   const { serial, addresses } = readState(text)!
   return { serial, parts: toChunks(text).length, savedAt, resources: addresses.length }
@@ -42,29 +51,17 @@ export async function saveCopy(objects: Objects, owner: Owner, text: string, ref
   }
 }
 
-/** A copy as it was before a change. */
-export async function saveBackup(objects: Objects, owner: Owner, text: string, savedAt: string): Promise<BackupRef> {
-  const ref = copyRef(text, savedAt)
-  await saveCopy(objects, owner, text, ref)
-  return ref
-}
-
-export function loadBackup(objects: Objects, key: ObjectKey, serial: number): Promise<string | undefined> {
-  return loadCopy(objects, key, { serial })
-}
-
 /** Undefined when it is gone or damaged. */
-export async function loadCopy(
-  objects: Objects,
-  key: ObjectKey,
-  ref: Pick<BackupRef, 'serial' | 'run'>,
-): Promise<string | undefined> {
+export async function loadCopy(objects: Objects, key: ObjectKey, ref: Named): Promise<string | undefined> {
   const found = await readChunks(objects, key.namespace, (part) => nameOf(key, ref, part))
-  return found.is === 'whole' && readState(found.text) ? found.text : undefined
+  const state = found.is === 'whole' ? readState(found.text) : undefined
+  // A slot may hold what an interrupted run left in it.
+  if (found.is !== 'whole' || !state || (ref.slots && state.serial !== ref.serial)) return undefined
+  return found.text
 }
 
 export async function deleteCopy(objects: Objects, key: ObjectKey, ref: BackupRef): Promise<void> {
   for (let part = 0; part < ref.parts; part++) {
-    await letGo(objects, { namespace: key.namespace, name: nameOf(key, ref, part) })
+    await deleteHeldSecret(objects, { namespace: key.namespace, name: nameOf(key, ref, part) })
   }
 }

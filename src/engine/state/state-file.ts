@@ -10,6 +10,8 @@ export interface StateOutput {
 export interface StateInfo {
   readonly serial: number
   readonly lineage: string
+  /** Version of the program that wrote it. */
+  readonly toolVersion: string | undefined
   /** Addresses of managed resource instances, sorted. */
   readonly addresses: readonly string[]
   readonly outputs: Readonly<Record<string, StateOutput>>
@@ -24,11 +26,12 @@ export function readState(text: string): StateInfo | undefined {
     return undefined
   }
   if (!isPlainObject(parsed) || parsed['version'] !== 4) return undefined
-  const { serial, lineage, resources, outputs } = parsed
+  const { serial, lineage, resources, outputs, terraform_version: toolVersion } = parsed
   if (typeof serial !== 'number' || typeof lineage !== 'string' || lineage === '') return undefined
   return {
     serial,
     lineage,
+    toolVersion: typeof toolVersion === 'string' ? toolVersion : undefined,
     addresses: (Array.isArray(resources) ? resources : []).flatMap(addressesOf).sort(),
     outputs: Object.fromEntries(
       Object.entries(isPlainObject(outputs) ? outputs : {}).map(([name, output]) => {
@@ -50,9 +53,7 @@ function addressesOf(resource: unknown): readonly string[] {
   })
 }
 
-export type Choice =
-  | { readonly use: 'none' | 'folder' | 'saved' }
-  | { readonly use: 'conflict'; readonly message: string }
+type Choice = { readonly use: 'none' | 'folder' | 'saved' } | { readonly use: 'conflict'; readonly message: string }
 
 /** The newest of what lies in the work folder and what is saved beside the object, by lineage and serial. */
 export function chooseState(folder: string | undefined, saved: string | undefined): Choice {

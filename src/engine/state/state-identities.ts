@@ -1,4 +1,4 @@
-// By what names the cloud knows the resources in a state: ids and ARNs, the regions these speak of, and the providers
+// By what names the cloud knows the resources in a state: ids and ARNs, their regions, and the providers
 // that made them. Nothing else of their attributes leaves this file: the others may be secret.
 import { isPlainObject } from '#lib'
 
@@ -9,8 +9,6 @@ export interface StateIdentities {
   /** Source addresses: `registry.terraform.io/hashicorp/aws`. */
   readonly providers: readonly string[]
 }
-
-export const NO_IDENTITIES: StateIdentities = { ids: new Set(), regions: [], providers: [] }
 
 const ARN_REGION = /^arn:[^:]*:[^:]*:([a-z]{2}[a-z0-9-]*-\d+):/
 const PROVIDER = /^(?:module\..*\.)?provider\["([^"]+)"\]/

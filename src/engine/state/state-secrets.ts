@@ -1,4 +1,4 @@
-// The Secrets that states lie in: packed, cut into chunks, held until we let them go.
+// The Secrets that states lie in: packed, cut into chunks, held by our finalizer until we release them.
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
@@ -8,7 +8,7 @@ import type { ObjectKey } from '../workspace.ts'
 
 export const DATA_KEY = 'tfstate'
 /** A Secret holds 1 MiB at most; base64 and metadata must fit into one request too. */
-export const CHUNK_BYTES = 900 * 1024
+const CHUNK_BYTES = 900 * 1024
 
 let packed: { readonly text: string; readonly chunks: readonly Buffer[] } | undefined
 
@@ -22,9 +22,7 @@ export function toChunks(text: string): readonly Buffer[] {
   return chunks
 }
 
-export type Found =
-  | { readonly is: 'absent' | 'cut' }
-  | { readonly is: 'whole'; readonly text: string; readonly parts: number }
+type Found = { readonly is: 'absent' | 'cut' } | { readonly is: 'whole'; readonly text: string; readonly parts: number }
 
 /** Chunks are read until they make a whole; annotations cannot be trusted, because Terraform keeps them as they are. */
 export async function readChunks(
@@ -56,12 +54,12 @@ export function toStateSecret(metadata: Secret['metadata'], chunk: Buffer): Secr
 }
 
 /** Removes our hold, then the object; forgives one that is gone. */
-export async function letGo(objects: Objects, key: ObjectKey): Promise<void> {
-  await removeHold(objects, key)
+export async function deleteHeldSecret(objects: Objects, key: ObjectKey): Promise<void> {
+  await removeFinalizer(objects, key)
   await objects.delete(SecretKind, key)
 }
 
-export async function removeHold(objects: Objects, key: ObjectKey): Promise<void> {
+export async function removeFinalizer(objects: Objects, key: ObjectKey): Promise<void> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const secret = await objects.get<Secret>(SecretKind, key)
     const { finalizers = [], resourceVersion } = secret?.metadata ?? {}

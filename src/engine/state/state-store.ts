@@ -9,7 +9,7 @@ import { keptMetadata, type Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { type BackupRef, loadCopy } from './state-copies.ts'
 import { readState } from './state-file.ts'
-import { DATA_KEY, letGo, putStateSecret, readChunks, toChunks, toStateSecret } from './state-secrets.ts'
+import { DATA_KEY, deleteHeldSecret, putStateSecret, readChunks, toChunks, toStateSecret } from './state-secrets.ts'
 
 /** The labels by which the backend finds state. Its `labels` option would change them and hide the state. */
 export function backendLabels(suffix: string): Readonly<Record<string, string>> {
@@ -58,14 +58,14 @@ export interface StateCopy {
   readonly kept?: string
 }
 
-/** More than this is left to whoever needs it: what is only glanced at must not fill a memory. */
-const GLANCE_BYTES = 128 * 1024
+/** More than this is left to whoever needs it: a handover must stay small. */
+const SMALL_STATE_BYTES = 128 * 1024
 
-/** A look at the saved state in one request; undefined when that does not show a whole, small one. */
-export async function glanceAtState(objects: Objects, owner: Owner): Promise<StateCopy | undefined> {
+/** The saved state, read in one request; undefined when that does not return a whole, small one. */
+export async function readSmallState(objects: Objects, owner: Owner): Promise<StateCopy | undefined> {
   const secret = await objects.get<Secret>(SecretKind, { namespace: owner.namespace, name: stateName(suffixOf(owner)) })
   if (!secret) return { parts: [] }
-  if ((secret.data?.[DATA_KEY] ?? '').length > GLANCE_BYTES) return undefined
+  if ((secret.data?.[DATA_KEY] ?? '').length > SMALL_STATE_BYTES) return undefined
   const seen = toCopy([secret], owner)
   return seen.text === undefined ? undefined : seen
 }
@@ -125,7 +125,7 @@ export function toPartRef({ metadata, data }: Secret, owner: Owner): PartRef {
   }
 }
 
-/** Writes the state; it must be whole. `previousParts` tells how many chunks lie there now. */
+/** Writes the state; it must be whole. `previousParts`: how many chunks there are now. */
 export async function saveState(objects: Objects, owner: Owner, text: string, previousParts: number): Promise<number> {
   const suffix = suffixOf(owner)
   const chunks = toChunks(text)
@@ -133,7 +133,7 @@ export async function saveState(objects: Objects, owner: Owner, text: string, pr
     await putStateSecret(objects, stateMetadata(owner, part), chunk)
   }
   for (let part = chunks.length; part < previousParts; part++) {
-    await letGo(objects, { namespace: owner.namespace, name: stateName(suffix, part) })
+    await deleteHeldSecret(objects, { namespace: owner.namespace, name: stateName(suffix, part) })
   }
   return chunks.length
 }
@@ -170,19 +170,15 @@ export async function verifyState(objects: Objects, key: ObjectKey, text: string
   )
 }
 
-/** Takes the saved state away, or lets go of it so that it outlives the apply. */
+/** Deletes the saved state, or releases it so that it outlives the apply. */
 export async function releaseState(objects: Objects, key: ObjectKey, keep: boolean): Promise<void> {
   const suffix = suffixOf(key)
   const parts = await readParts(objects, key)
   for (const [part, secret] of parts.entries()) {
     if (!secret) continue
     if (keep) await disown(objects, secret)
-    else await letGo(objects, { namespace: key.namespace, name: stateName(suffix, part) })
+    else await deleteHeldSecret(objects, { namespace: key.namespace, name: stateName(suffix, part) })
   }
-}
-
-export function chunksOf(text: string): number {
-  return toChunks(text).length
 }
 
 /** How many chunks the saved state has now. */

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type Secret, SecretKind } from '#api'
 import { memoryCluster } from '#testing'
 import { stateName, suffixOf } from '../names.ts'
-import { saveBackup } from './state-copies.ts'
+import { copyRef, saveCopy } from './state-copies.ts'
 import { chooseState, readState } from './state-file.ts'
 import { loadState, saveState, verifyState } from './state-store.ts'
 
@@ -83,7 +83,8 @@ describe('saved state', () => {
     const before = large(1)
     const parts = await saveState(objects, owner, before, 0)
     const after = large(2)
-    const copy = await saveBackup(objects, owner, after, '')
+    const copy = copyRef(after, '')
+    await saveCopy(objects, owner, after, copy)
     failNext('apply', SecretKind, 'Unreachable', { times: 1 })
     await assert.rejects(saveState(objects, owner, after, parts))
     assert.equal(await loadState(objects, owner, [copy]), before, 'nothing was written yet')

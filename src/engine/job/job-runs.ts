@@ -1,0 +1,130 @@
+// What Kubernetes knows of the Job of a run: whether it is there, what its pod does, and why it does not start. Also takes
+// away what belongs to a run that is over, and what belongs to a workspace that is forgotten.
+import {
+  type AnyObject,
+  CoreEventKind,
+  JobKind,
+  PodKind,
+  RoleBindingKind,
+  RoleKind,
+  SecretKind,
+  ServiceAccountKind,
+} from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { ALL_SLOTS, KEEP_FINALIZER, slotName, suffixOf } from '../names.ts'
+import type { Owner } from '../owner.ts'
+import type { JobRef, Run } from '../record/record.ts'
+import { deleteHeldSecret } from '../state/state-secrets.ts'
+import type { ObjectKey } from '../workspace.ts'
+import { type Explanation, explainPod, hasEnded, type JobEvent, type PodFacts } from './explain-pod.ts'
+import { identityName, ROLES_ANNOTATION } from './render-identity.ts'
+import { RUN_LABEL } from './render-job.ts'
+
+interface JobFacts extends AnyObject {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] }
+}
+
+interface ObservedJob {
+  readonly is: 'missing' | 'active' | 'ended'
+  readonly explanation?: Explanation | undefined
+  /** Since when it could have started, by the server's clock. */
+  readonly createdAt?: string | undefined
+}
+
+export async function observeJob(objects: Objects, ref: JobRef, runId: string): Promise<ObservedJob> {
+  const job = await objects.get<JobFacts>(JobKind, ref)
+  if (!job) return { is: 'missing' }
+  const createdAt = job.metadata.creationTimestamp
+  const isOver = job.status?.conditions?.some(
+    ({ type, status }) => ['Complete', 'Failed'].includes(type) && status === 'True',
+  )
+  const pods: PodFacts[] = []
+  const labelSelector = `${RUN_LABEL}=${runId}`
+  for await (const pod of objects.list<AnyObject & PodFacts>(PodKind, { namespace: ref.namespace, labelSelector })) {
+    if (pod.metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid)) pods.push(pod)
+  }
+  const pod = pods.find((one) => !hasEnded(one)) ?? pods[0]
+  const explanation = explainPod(pod, pod ? [] : await eventsOf(objects, job))
+  // The controller of Jobs notices the end of a pod a little later than we do.
+  const hasPodsEnded = pods.length > 0 && pods.every(hasEnded)
+  return { is: isOver || hasPodsEnded ? 'ended' : 'active', explanation, createdAt }
+}
+
+async function eventsOf(objects: Objects, { metadata }: AnyObject): Promise<readonly JobEvent[]> {
+  const events: JobEvent[] = []
+  const fieldSelector = `involvedObject.uid=${metadata.uid ?? ''}`
+  const namespace = metadata.namespace ?? ''
+  try {
+    for await (const event of objects.list<AnyObject & JobEvent>(CoreEventKind, { namespace, fieldSelector }))
+      events.push(event)
+  } catch (error) {
+    // Without the right to read them the cause has no name; the run is bounded all the same.
+    if (!isKubeError(error, 'Forbidden')) throw error
+  }
+  return events
+}
+
+/** Why the pod that claimed the run has ended. */
+export async function explainRunner(objects: Objects, { runner }: Run): Promise<Explanation | undefined> {
+  const pod = runner?.pod
+  const found = pod && (await objects.get<AnyObject & PodFacts>(PodKind, { namespace: pod.namespace, name: pod.name }))
+  return found && found.metadata.uid === pod.uid && hasEnded(found) ? explainPod(found) : undefined
+}
+
+/** Whether the pod that claimed the run is still there: it holds its lock until it has ended. */
+export async function isRunnerThere(objects: Objects, { runner }: Run): Promise<boolean> {
+  const pod = runner?.pod
+  const found = pod && (await objects.get<AnyObject & PodFacts>(PodKind, { namespace: pod.namespace, name: pod.name }))
+  return found !== undefined && found.metadata.uid === pod?.uid && !hasEnded(found)
+}
+
+/** Of a run that is over, with the copies of its credentials. */
+export async function deleteJob(objects: Objects, ref: JobRef): Promise<void> {
+  await objects.delete(SecretKind, ref)
+  await stopJob(objects, ref)
+}
+
+/** The pod gets Terraform's grace period, and keeps its Secret: it saves the state before it ends. */
+export async function stopJob(objects: Objects, ref: JobRef): Promise<void> {
+  await objects.delete(JobKind, ref, { propagation: 'Background' })
+}
+
+/** The account, its roles, and slots that no record names. */
+export async function forgetIdentity(objects: Objects, owner: Owner, runNamespace: string): Promise<void> {
+  const suffix = suffixOf(owner)
+  const name = identityName(suffix)
+  const account = await objects.get<AnyObject>(ServiceAccountKind, { namespace: runNamespace, name })
+  // No run of this engine was ever started.
+  if (!account) return
+  await Promise.all(
+    ALL_SLOTS.map((slot) => deleteSlot(objects, { namespace: owner.namespace, name: slotName(suffix, slot) })),
+  )
+  await removeIdentity(objects, owner, account)
+}
+
+/** The account and its roles. */
+export async function removeIdentity(objects: Objects, key: ObjectKey, account: AnyObject): Promise<void> {
+  const { namespace: home = '', name, annotations } = account.metadata
+  const others = (annotations?.[ROLES_ANNOTATION] ?? '').split(',').filter(Boolean)
+  for (const namespace of [key.namespace, ...others]) {
+    for (const kind of [RoleBindingKind, RoleKind]) await deleteHeld(objects, kind, { namespace, name })
+  }
+  // Last: whoever is interrupted finds it and goes on.
+  await objects.delete(ServiceAccountKind, { namespace: home, name })
+}
+
+async function deleteSlot(objects: Objects, key: ObjectKey): Promise<void> {
+  if (await objects.get(SecretKind, key)) await deleteHeldSecret(objects, key)
+}
+
+async function deleteHeld(objects: Objects, kind: typeof RoleKind, key: ObjectKey): Promise<void> {
+  const found = await objects.get<AnyObject>(kind, key)
+  if (!found) return
+  const left = found.metadata.finalizers?.filter((one) => one !== KEEP_FINALIZER) ?? []
+  try {
+    await objects.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: left.length > 0 ? left : null } } })
+  } catch (error) {
+    if (!isKubeError(error, 'NotFound')) throw error
+  }
+  await objects.delete(kind, key)
+}

@@ -1,0 +1,186 @@
+// The lock on a state: the Lease that Terraform's kubernetes backend uses, so that terraform by hand is locked out too.
+// Ours names its holder; it is taken from a holder only when that holder is proven dead. A lock without our annotation is a
+// person's and is never broken.
+import { type Lease, LeaseKind } from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { CaptError, type Clock } from '#lib'
+import { KEEP_FINALIZER, leaseName, suffixOf } from '../names.ts'
+import type { ObjectKey } from '../workspace.ts'
+import {
+  breakCommand,
+  type ForeignLock,
+  foreignLock,
+  holderOf,
+  type LockRequest,
+  releasedLease,
+  takenLease,
+  toLease,
+  toMicroTime,
+} from './lease.ts'
+import { type Liveness, livenessOf, type ProcessIdentity } from './processes.ts'
+
+export const RENEW_MS = 15_000
+
+type LockAnswer =
+  | { readonly is: 'held'; readonly lock: Lock }
+  | ForeignLock
+  /** Ours, and its holder is alive or cannot be proven dead. */
+  | { readonly is: 'busy'; readonly holder: ProcessIdentity }
+
+export interface Lock {
+  renew(): Promise<void>
+  release(): Promise<void>
+}
+
+/** A lock that somebody took in our name. */
+export function lockOf(objects: Objects, clock: Clock, owner: ObjectKey, runId: string): Lock {
+  return handleOf(objects, clock, { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }, runId)
+}
+
+export async function acquireLock(objects: Objects, clock: Clock, request: LockRequest): Promise<LockAnswer> {
+  const { owner } = request
+  const key = { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }
+  for (let attempt = 0; attempt < 10; attempt++) {
+    try {
+      const found = await objects.get<Lease>(LeaseKind, key)
+      if (!found) {
+        await objects.create<Lease>(LeaseKind, toLease(request, clock))
+        return { is: 'held', lock: handleOf(objects, clock, key, request.runId) }
+      }
+      const obstacle = obstacleOf(found, request.runId)
+      if (obstacle) return obstacle
+      await objects.replace<Lease>(LeaseKind, takenLease(found, request, clock))
+      return { is: 'held', lock: handleOf(objects, clock, key, request.runId) }
+    } catch (error) {
+      // Nobody can make a Lease there any more, so nobody can hold one: the record alone decides.
+      if (isKubeError(error, 'NamespaceTerminating')) return { is: 'held', lock: NO_LOCK }
+      if (!isKubeError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
+    }
+  }
+  throw new CaptError('CAPT_CONTENDED', `Lease ${key.namespace}/${key.name} keeps changing`, {
+    hint: 'the next attempt tries again',
+  })
+}
+
+export type ObservedLock =
+  | { readonly is: 'free' }
+  | ForeignLock
+  | {
+      readonly is: 'ours'
+      readonly runId: string
+      readonly holder: ProcessIdentity
+      /** As far as it can be found out on this machine. */
+      readonly liveness: Liveness
+      readonly renewedAt?: string
+      readonly command: string
+    }
+
+/** Who holds the lock; nothing is changed. */
+export async function observeLock(objects: Objects, key: ObjectKey): Promise<ObservedLock> {
+  const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+  const id = lease?.spec?.holderIdentity ?? ''
+  if (!lease || id === '') return { is: 'free' }
+  const holder = holderOf(lease)
+  if (!holder) return foreignLock(lease, id)
+  const { renewTime } = lease.spec ?? {}
+  const renewed = renewTime === undefined ? {} : { renewedAt: renewTime }
+  return { is: 'ours', runId: id, holder, liveness: livenessOf(holder), ...renewed, command: breakCommand(lease) }
+}
+
+/** Whether this run holds the lock according to the API server. */
+export async function isHolder(objects: Objects, key: ObjectKey, runId: string): Promise<boolean> {
+  const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+  return lease?.spec?.holderIdentity === runId
+}
+
+const isDead = (holder: ProcessIdentity): boolean => livenessOf(holder) === 'dead'
+
+/** Takes a lock of ours away when its holder is proven dead; true when none of ours is left. */
+export async function releaseDeadLock(
+  objects: Objects,
+  key: ObjectKey,
+  isProvenDead: (holder: ProcessIdentity) => boolean = isDead,
+): Promise<boolean> {
+  const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey)
+  const holder = lease && holderOf(lease)
+  if (!lease?.spec?.holderIdentity || !holder) return true
+  if (!isProvenDead(holder)) return false
+  try {
+    await objects.patch(LeaseKind, leaseKey, { type: 'merge', body: releasedLease(lease.metadata.resourceVersion) })
+  } catch (error) {
+    if (!isKubeError(error, 'Conflict', 'NotFound')) throw error
+  }
+  return true
+}
+
+export async function deleteLock(objects: Objects, key: ObjectKey): Promise<void> {
+  const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey)
+  if (!lease) return
+  if (lease.metadata.finalizers?.includes(KEEP_FINALIZER)) {
+    const left = lease.metadata.finalizers.filter((one) => one !== KEEP_FINALIZER)
+    const body = { metadata: { finalizers: left.length > 0 ? left : null } }
+    try {
+      await objects.patch(LeaseKind, leaseKey, { type: 'merge', body })
+    } catch (error) {
+      if (!isKubeError(error, 'NotFound')) throw error
+    }
+  }
+  await objects.delete(LeaseKind, leaseKey)
+}
+
+function obstacleOf(lease: Lease, runId: string): LockAnswer | undefined {
+  const id = lease.spec?.holderIdentity ?? ''
+  if (id === '' || id === runId) return undefined
+  const holder = holderOf(lease)
+  if (!holder) return foreignLock(lease, id)
+  return livenessOf(holder) === 'dead' ? undefined : { is: 'busy', holder }
+}
+
+function handleOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string): Lock {
+  const isOurs = async () => {
+    const lease = await objects.get<Lease>(LeaseKind, key)
+    return lease?.spec?.holderIdentity === runId ? lease : undefined
+  }
+  return {
+    async renew() {
+      const lease = await isOurs()
+      if (!lease) {
+        throw new CaptError(
+          'CAPT_LOCK_LOST',
+          `somebody took the lock ${key.namespace}/${key.name} while a run held it`,
+          {
+            hint: 'a person may have forced it; let this run end before anything else is started',
+          },
+        )
+      }
+      const body = {
+        metadata: { resourceVersion: lease.metadata.resourceVersion },
+        spec: { renewTime: toMicroTime(clock.now()) },
+      }
+      await objects.patch(LeaseKind, key, { type: 'merge', body })
+    },
+    async release() {
+      try {
+        // The server compares the holder with the one we name: no read is needed first.
+        await objects.patch(LeaseKind, key, {
+          type: 'json',
+          body: [
+            { op: 'test', path: '/spec/holderIdentity', value: runId },
+            // Nobody moves a Lease: one that is free must go with the apply.
+            { op: 'add', path: '/metadata/finalizers', value: [] },
+            { op: 'remove', path: '/spec/holderIdentity' },
+            { op: 'remove', path: '/metadata/annotations/app.terraform.io~1lock-info' },
+            { op: 'remove', path: '/metadata/annotations/capt.appthrust.com~1holder' },
+          ],
+        })
+      } catch (error) {
+        if (!isKubeError(error, 'NotFound', 'Invalid', 'Conflict')) throw error
+      }
+    },
+  }
+}
+
+/** Nobody can hold one there, nor need to. */
+export const NO_LOCK: Lock = { renew: async () => undefined, release: async () => undefined }

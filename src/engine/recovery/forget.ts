@@ -1,0 +1,55 @@
+// Takes away what was kept for a workspace, the record last: whoever is interrupted on the way finds it and goes on.
+import type { Objects } from '#kube'
+import { isCaptError } from '#lib'
+import { deleteLock } from '../lock/lock.ts'
+import { recordName, suffixOf } from '../names.ts'
+import type { Owner } from '../owner.ts'
+import type { ForgetOptions } from '../port.ts'
+import { isFresh, knownRecord } from '../record/rebuild.ts'
+import type { RunRecord } from '../record/record.ts'
+import { readRecord } from '../record/record-store.ts'
+import { deleteBundle } from '../saved/bundle.ts'
+import { deletePlan } from '../saved/plan.ts'
+import { deleteCopy } from '../state/state-copies.ts'
+import { deleteHeldSecret, removeFinalizer } from '../state/state-secrets.ts'
+import { observeState, releaseState } from '../state/state-store.ts'
+import type { ObjectKey } from '../workspace.ts'
+
+export async function forgetWorkspace(
+  objects: Objects,
+  owner: Owner,
+  { keepState, stillUsed }: ForgetOptions,
+  report?: RunRecord,
+): Promise<void> {
+  const key = { namespace: owner.namespace, name: owner.name }
+  const record = await readKnown(objects, owner, report)
+  for (const kept of record.kept) {
+    const [namespace = '', name = ''] = kept.split('/')
+    if (!stillUsed.has(kept)) await removeFinalizer(objects, { namespace, name })
+  }
+  if (record.plan) await deletePlan(objects, key, record.plan)
+  for (const spare of record.spare ?? []) await deleteBundle(objects, key, spare)
+  if (record.bundle) await deleteBundle(objects, key, record.bundle)
+  const copies = [...record.backups, ...(record.pending ?? []), ...(record.side ?? [])]
+  for (const copy of copies) await deleteCopy(objects, key, copy)
+  await releaseState(objects, key, keepState)
+  await deleteLock(objects, key)
+  await deleteHeldSecret(objects, { namespace: owner.namespace, name: recordName(suffixOf(key)) })
+}
+
+/** Where the record is lost, damaged or made anew, the state Secret and the folder name what else is kept. */
+async function readKnown(objects: Objects, owner: Owner, report: RunRecord | undefined): Promise<RunRecord> {
+  const record = await readIfWhole(objects, owner)
+  if (record && !isFresh(record)) return record
+  const { kept } = await observeState(objects, owner)
+  return knownRecord(record, { kept, report })
+}
+
+async function readIfWhole(objects: Objects, key: ObjectKey): Promise<RunRecord | undefined> {
+  try {
+    return (await readRecord(objects, key))?.record
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,77 @@
+// What a workspace holds by everything that can be read of it, without starting a run. Deletion asks before it believes that
+// nothing is left; the doctor asks for people.
+import type { Objects } from '#kube'
+import { isCaptError } from '#lib'
+import { observeLock } from '../lock/lock.ts'
+import type { Owner } from '../owner.ts'
+import { isFresh, knownRecord } from '../record/rebuild.ts'
+import type { RunRecord } from '../record/record.ts'
+import { readRecord } from '../record/record-store.ts'
+import { type Reconstruction, reconstructWorkspace, type StateSource } from '../state/reconstruct.ts'
+import { hasUnsettled, readCopies, recordSource, stateSource } from '../state/sources.ts'
+import { observeState } from '../state/state-store.ts'
+
+interface InspectOptions {
+  /** State in the work folder, where this machine has one. */
+  readonly folder?: StateSource
+  /** Resources in the status of the apply. */
+  readonly status?: number | undefined
+  readonly hasTemplate?: boolean
+  /** Id of the workspace, where the work folder knows it. */
+  readonly workspaceId?: string | undefined
+  /** Asked only when no other source knows, and only where the id of the workspace is known. */
+  readonly countTagged?: TagCounter | undefined
+}
+
+/** Counts resources by the tag that the runs of a workspace give them. `unavailable`: nobody can be asked. */
+export type TagCounter = (owner: Owner, workspaceId: string) => Promise<number | 'unavailable'>
+
+export async function inspectWorkspace(
+  objects: Objects,
+  owner: Owner,
+  options: InspectOptions = {},
+): Promise<Reconstruction> {
+  const { folder = { is: 'missing' }, status = 0, hasTemplate = true } = options
+  const { record, isDamaged } = await readOrDamaged(objects, owner)
+  const saved = await observeState(objects, owner)
+  // A lost record is not the end of what it announced: the state Secret names its copies.
+  const known = knownRecord(record, { kept: saved.kept })
+  const sources = {
+    name: owner.name,
+    verb: 'destroy',
+    record: isDamaged ? ({ is: 'damaged' } as const) : recordSource(record, false),
+    state: stateSource(saved.text, saved.isDamaged),
+    folder,
+    hasUnsettled: hasUnsettled(known),
+    bundle: 'unread',
+    plan: 'none',
+    hasTemplate,
+    status,
+  } as const
+  let found = reconstructWorkspace(sources)
+  if (found.is === 'ask' && found.for === 'copies') {
+    const copies = await readCopies(objects, owner, known, saved.text)
+    found = reconstructWorkspace({ ...sources, copies })
+  }
+  if (found.is !== 'ask') return found
+  // Somebody may be making the first resource right now, with a record that was taken from under them.
+  const lock = await observeLock(objects, owner)
+  if (lock.is === 'ours' && lock.liveness !== 'dead') return { is: 'use', from: 'state', resources: 1, notes: [] }
+  const id = known.workspaceId || options.workspaceId
+  const tags = (id ? await options.countTagged?.(owner, id) : undefined) ?? 'unavailable'
+  return reconstructWorkspace({ ...sources, copies: [], tags })
+}
+
+async function readOrDamaged(
+  objects: Objects,
+  owner: Owner,
+): Promise<{ readonly record: RunRecord | undefined; readonly isDamaged: boolean }> {
+  try {
+    const record = (await readRecord(objects, owner))?.record
+    // One that was made for the run that is on says nothing about what was before.
+    return { record: record && isFresh(record) && record.run === undefined ? undefined : record, isDamaged: false }
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
+    return { record: undefined, isDamaged: true }
+  }
+}
