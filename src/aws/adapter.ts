@@ -9,6 +9,7 @@ import {
   type Aws,
   AwsError,
   type AwsIdentity,
+  type ClusterNames,
   type ClusterNetwork,
   type Ec2,
   isAwsError,
@@ -16,7 +17,7 @@ import {
 } from './port.ts'
 import { presignUrl } from './signer.ts'
 
-export interface AwsOptions {
+interface AwsOptions {
   readonly clock: Clock
   /** Where all calls go instead of AWS (a test double). Tokens are never signed for it. */
   readonly endpointUrl?: string
@@ -37,7 +38,7 @@ export function connectAws({
   endpointUrl,
   env = {},
   timeoutMs = 15_000,
-}: AwsOptions): Aws & Ec2 & ClusterNetwork {
+}: AwsOptions): Aws & Ec2 & ClusterNetwork & ClusterNames {
   const transport: Transport = {
     endpointOf: (service) => endpointUrl ?? endpointOf(env, service),
     timeoutMs,
@@ -123,6 +124,14 @@ export function connectAws({
     terminateMachines: async (identity, region, ids) =>
       await terminateMachines(ask, await baseOf(identity, region), ids),
     // Read from disk by the few deletions that need it.
+    async findInstanceProfiles(identity, region, cluster) {
+      const { listInstanceProfiles } = await import('./iam.ts')
+      return await listInstanceProfiles(ask, await baseOf(identity, region), cluster)
+    },
+    async findNamed(identity, region, names) {
+      const { findNamed } = await import('./names.ts')
+      return await findNamed(ask, await baseOf(identity, region), names)
+    },
     async findNetwork(identity, region, owner) {
       const { findNetwork } = await import('./network.ts')
       return await findNetwork(ask, await baseOf(identity, region), owner)

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, describe, it } from 'node:test'
-import { handWoundClock } from '#testing'
+import { manualClock } from '#testing'
 import { connectAws } from './adapter.ts'
 import { addressOf } from './partition.ts'
 import { AwsError, type AwsIdentity } from './port.ts'
@@ -42,7 +42,7 @@ function recompute(url: URL, headers: Record<string, string>, secret: string): s
 const decode = (token: string) => new URL(Buffer.from(token.replace('k8s-aws-v1.', ''), 'base64url').toString())
 
 describe('an EKS token', () => {
-  const aws = connectAws({ clock: handWoundClock(NOW) })
+  const aws = connectAws({ clock: manualClock(NOW) })
 
   it('is a presigned question to STS whose signature covers the name of the cluster', async () => {
     const { token, expiresAtMs } = await aws.eksToken(identity, { name: 'demo', region: 'eu-west-1' })
@@ -93,7 +93,7 @@ after(() => {
   for (const server of servers) server.close()
 })
 
-async function awsAgainst(handler: Handler, clock = handWoundClock(NOW)) {
+async function awsAgainst(handler: Handler, clock = manualClock(NOW)) {
   const seen: { readonly action: string; readonly authorization: string; readonly text: string }[] = []
   const server = createServer(async (request, response) => {
     let text = ''
@@ -158,7 +158,7 @@ describe('an assumed role', () => {
   const role = { arn: 'arn:aws:iam::123456789012:role/capt', externalId: 'x-1' }
 
   it('is assumed once with its external id and used until it would not outlive a token', async () => {
-    const clock = handWoundClock(NOW)
+    const clock = manualClock(NOW)
     const { aws, seen } = await awsAgainst(
       () => ({ text: sessionXml(new Date(clock.now() + 3_600_000).toISOString()) }),
       clock,
@@ -252,8 +252,8 @@ describe('a failure of AWS', () => {
     })
   })
 
-  it('is told from an endpoint that does not answer', async () => {
-    const aws = connectAws({ clock: handWoundClock(NOW), endpointUrl: 'http://127.0.0.1:1/', timeoutMs: 500 })
+  it('is distinguished from an endpoint that does not answer', async () => {
+    const aws = connectAws({ clock: manualClock(NOW), endpointUrl: 'http://127.0.0.1:1/', timeoutMs: 500 })
     await assert.rejects(
       aws.whoAmI(identity, 'eu-west-1'),
       (error) => error instanceof AwsError && error.reason === 'Unreachable',

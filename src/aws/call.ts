@@ -20,6 +20,12 @@ export interface Call {
   readonly keys: AwsKeys
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** Of a REST API; the others are posted to the root. */
+  readonly rest?: {
+    readonly method: 'GET' | 'POST' | 'DELETE'
+    readonly path: string
+    readonly query: Readonly<Record<string, string>>
+  }
   /** For messages: `iam:GetRole`. */
   readonly action: string
 }
@@ -45,19 +51,23 @@ export function queryCall(
 export async function send(transport: Transport, call: Call): Promise<string> {
   const { host, signingRegion } = addressOf(call.service, call.region)
   const place = { keys: call.keys, service: call.service, region: signingRegion, nowMs: transport.nowMs() }
-  const headers = await signRequest({ method: 'POST', host, headers: call.headers, body: call.body }, place)
-  const { status, text } = await post(transport, host, headers, call)
+  const { method = 'POST', ...where } = call.rest ?? {}
+  const headers = await signRequest({ method, ...where, host, headers: call.headers, body: call.body }, place)
+  const { status, text, type } = await exchange(transport, host, headers, call)
   if (status >= 200 && status < 300) return text
-  throw toError(call, status, text)
+  throw toError(call, status, text, type)
 }
 
-function post(
+function exchange(
   { endpointOf, timeoutMs }: Transport,
   host: string,
   headers: Record<string, string>,
   call: Call,
-): Promise<{ readonly status: number; readonly text: string }> {
+): Promise<{ readonly status: number; readonly text: string; readonly type: string | undefined }> {
   const url = new URL(endpointOf(call.service) ?? `https://${host}/`)
+  const { method = 'POST', path, query = {} } = call.rest ?? {}
+  if (path !== undefined) url.pathname = path
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const start = url.protocol === 'http:' ? httpRequest : httpsRequest
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) =>
@@ -69,10 +79,11 @@ function post(
       )
     const signal = AbortSignal.timeout(timeoutMs)
     const length = String(Buffer.byteLength(call.body))
-    const request = start(url, { method: 'POST', headers: { ...headers, 'content-length': length }, signal })
+    const request = start(url, { method, headers: { ...headers, 'content-length': length }, signal })
     request.on('error', fail)
     request.on('response', (answer) => {
-      readText(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text }), fail)
+      const type = answer.headers['x-amzn-errortype']
+      readText(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text, type: [type].flat()[0] }), fail)
     })
     request.end(call.body)
   })
@@ -89,8 +100,9 @@ async function readText(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function toError(call: Call, status: number, text: string): AwsError {
-  const awsCode = codeOf(text) ?? `HTTP ${status}`
+/** REST APIs name the error in a header, the others in the body. */
+function toError(call: Call, status: number, text: string, type: string | undefined): AwsError {
+  const awsCode = type?.replace(/:.*$|^.*#/g, '') ?? codeOf(text) ?? `HTTP ${status}`
   // What EC2 appends is readable by an administrator alone, and half a page long.
   const said = redact((messageIn(text) ?? awsCode).replace(/\s*Encoded authorization failure message:.*$/s, ''))
   const reason = reasonFor(awsCode, status)

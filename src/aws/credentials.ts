@@ -4,18 +4,18 @@ import { hashOf, messageOf, redact } from '#lib'
 import { elementIn, queryCall, send, type Transport } from './call.ts'
 import { AwsError, type AwsIdentity, type AwsKeys } from './port.ts'
 
-export interface Credentials extends AwsKeys {
+interface Credentials extends AwsKeys {
   /** Undefined when they do not end. */
   readonly expiresAtMs: number | undefined
 }
 
 /** A token lives 15 minutes: keys that end earlier are replaced before they sign one. */
-export const MARGIN_MS = 16 * 60_000
+const MARGIN_MS = 16 * 60_000
 const SESSION_SECONDS = 3600
 
 type ChainProvider = (options?: { forceRefresh?: boolean }) => Promise<AwsKeys & { expiration?: Date }>
 
-export interface CredentialSource {
+interface CredentialSource {
   keysFor(identity: AwsIdentity, region: string): Promise<Credentials>
 }
 

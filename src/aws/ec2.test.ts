@@ -100,7 +100,7 @@ describe('machines by tag', () => {
 })
 
 describe('disks by tag', () => {
-  it('are told apart: those that go with their machine, and those that stay', async () => {
+  it('are distinguished: those that go with their machine, and those that stay', async () => {
     const volume = (id: string, attachments: string) =>
       `<item><volumeId>${id}</volumeId><status>x</status><attachmentSet>${attachments}</attachmentSet><tagSet><item><key>k</key><value>v</value></item></tagSet></item>`
     const attachment = (goes: boolean) => `<item><deleteOnTermination>${goes}</deleteOnTermination></item>`

@@ -5,7 +5,7 @@ import { AwsError, type TagFilter, type TaggedMachine, type TaggedNetworkObject,
 import { nodesAt, parseXml, textAt, type XmlNode } from './xml.ts'
 
 const VERSION = '2016-11-15'
-/** A machine takes up to 10 KiB of XML; a page must stay below the limit of one answer. */
+/** A machine needs as much as 10 KiB of XML; a page must stay below the limit of one answer. */
 const PAGE_SIZE = 200
 /** Machines that cost money or may come back; those that are shutting down are on their way out. */
 const LIVING = ['pending', 'running', 'stopping', 'stopped']
@@ -55,7 +55,7 @@ export async function deleteInterface(ask: Ask, base: Base, id: string): Promise
   await ask(call(base, 'DeleteNetworkInterface', { NetworkInterfaceId: id }))
 }
 
-export interface NamedGroup extends TaggedNetworkObject {
+interface NamedGroup extends TaggedNetworkObject {
   readonly name: string
 }
 

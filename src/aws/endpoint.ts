@@ -7,6 +7,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const SERVICE_NAMES: Partial<Record<Service, string>> = {
   tagging: 'RESOURCE_GROUPS_TAGGING_API',
   elasticloadbalancing: 'ELASTIC_LOAD_BALANCING',
+  events: 'EVENTBRIDGE',
 }
 
 /** The endpoint of one service, else that of all services; undefined for AWS itself. */

@@ -1,4 +1,6 @@
 // The few AWS calls we make ourselves, behind one port.
-export { type AwsOptions, connectAws } from './adapter.ts'
-export { homeRegionOf } from './partition.ts'
+
+export * from './account/index.ts'
+export { connectAws } from './adapter.ts'
+export { findTaggedAround } from './find-tagged.ts'
 export * from './port.ts'

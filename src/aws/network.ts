@@ -1,5 +1,5 @@
 // What the controllers inside one EKS cluster make in its VPC: load balancers, target groups, network interfaces and
-// security groups, told apart by their tags from what Terraform and EKS made.
+// security groups, distinguished by their tags from what Terraform and EKS made.
 import type { Call } from './call.ts'
 import { type Ask, deleteInterface, deleteSecurityGroup, listFreeInterfaces, listSecurityGroups } from './ec2.ts'
 import { deleteBalancer, listBalancers, listClassic, listTargetGroups } from './elb.ts'

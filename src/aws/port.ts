@@ -22,7 +22,7 @@ export interface EksToken {
   readonly expiresAtMs: number
 }
 
-export interface Caller {
+interface Caller {
   readonly account: string
   readonly arn: string
 }
@@ -87,6 +87,24 @@ export interface Ec2 {
   findMachines(identity: AwsIdentity, region: string, tags: TagFilter): Promise<readonly TaggedMachine[]>
   findVolumes(identity: AwsIdentity, region: string, tags: TagFilter): Promise<readonly TaggedVolume[]>
   terminateMachines(identity: AwsIdentity, region: string, ids: readonly string[]): Promise<void>
+  /** Names of the instance profiles that Karpenter made for this EKS cluster. */
+  findInstanceProfiles(identity: AwsIdentity, region: string, cluster: string): Promise<readonly string[]>
+}
+
+/** Something that has a name of which an account and region has one. */
+export interface NamedResource {
+  readonly kind: 'EKS cluster' | 'queue'
+  readonly name: string
+  readonly tags: Readonly<Record<string, string>>
+}
+
+export interface ClusterNames {
+  /** The EKS cluster and the queue of these names, as far as they exist. May throw AwsError. */
+  findNamed(
+    identity: AwsIdentity,
+    region: string,
+    names: { readonly cluster: string; readonly queue: string },
+  ): Promise<readonly NamedResource[]>
 }
 
 /** Every method may throw AwsError. */

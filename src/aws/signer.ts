@@ -30,15 +30,17 @@ function toBytes(secret: string | ArrayBuffer | ArrayBufferView): Buffer {
   return Buffer.from(secret)
 }
 
-export interface SignableRequest {
-  readonly method: 'GET' | 'POST'
+interface SignableRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly host: string
+  /** Encoded, `/` unless given. */
+  readonly path?: string
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-export interface SigningPlace {
+interface SigningPlace {
   readonly keys: AwsKeys
   readonly service: string
   readonly region: string
@@ -67,12 +69,12 @@ async function signerFor({ keys, service, region }: SigningPlace) {
   return new SignatureV4({ credentials: keys, region, service, sha256: Sha256 })
 }
 
-function toHttp({ method, host, query = {}, headers = {}, body }: SignableRequest) {
+function toHttp({ method, host, path = '/', query = {}, headers = {}, body }: SignableRequest) {
   return {
     method,
     protocol: 'https:',
     hostname: host,
-    path: '/',
+    path,
     query: { ...query },
     headers: { host, ...headers },
     ...(body === undefined ? {} : { body }),

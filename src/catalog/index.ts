@@ -1,20 +1,27 @@
 // What capt knows about EKS, Flux and Karpenter: data with sources and dates, and pure functions over it.
-export { fluxLineOfChart } from './flux-chart.ts'
-export * from './flux-releases.ts'
-export { EVENT_RULES, type EventRule, type InterruptionQueue, interruptionQueue, queuePolicy } from './interruption.ts'
-export { adviseNamespace, chartName, chartTag, chartUrl, crdChartName, ociUrl } from './karpenter-chart.ts'
-export { KARPENTER_DEFINITIONS, type KarpenterDefinition } from './karpenter-definitions.ts'
-export { checkRoleName, type KarpenterNames, karpenterNames, ruleName } from './karpenter-names.ts'
+export { fluxLineOfChart } from './flux/chart.ts'
+export * from './flux/releases.ts'
+export { inlineControllerPolicy, joinedPolicy } from './iam/policies.ts'
+export { controllerTrust, nodeRolePolicies, nodeTrust } from './iam/roles.ts'
+export { chartTag, chartUrl } from './karpenter/chart.ts'
+export { KARPENTER_DEFINITIONS } from './karpenter/definitions.ts'
+export { FLUX_FINALIZER, KARPENTER_RELEASE, karpenterFluxObjects } from './karpenter/flux-objects.ts'
+export { EVENT_RULES, interruptionQueue, queuePolicy } from './karpenter/interruption.ts'
+export { karpenterNames, ruleName } from './karpenter/names.ts'
 export {
-  DEFAULT_RESOURCES,
-  type Identity,
-  type KarpenterValuesInput,
-  ROLE_ANNOTATION,
-  renderKarpenterValues,
-  SERVICE_ACCOUNT,
-} from './karpenter-values.ts'
+  DISCOVERY_TAG,
+  defaultNodeClass,
+  defaultNodePool,
+  type NodePoolObject,
+  roleNameOf,
+} from './karpenter/node-pools.ts'
+export { type KarpenterValuesInput, renderKarpenterValues } from './karpenter/values.ts'
+export { AWS_SETTINGS, RETIRED } from './karpenter/values-lint.ts'
+export { mergeValues, type Values } from './karpenter/values-merge.ts'
+export { type MatrixRow, matrix, type SupportRow } from './matrix/data.ts'
+export { contradictions } from './matrix/faults.ts'
+export { COMPONENT_NAMES, evidenceOf, type RunningComponent, type Stranded, strandedBy } from './matrix/lockstep.ts'
 export {
-  type Component,
   checkPair,
   defaultKubernetes,
   defaultVersionsFor,
@@ -27,58 +34,9 @@ export {
   supportRows,
   supports,
   versionsFor,
-} from './matrix.ts'
-export { type EksRow, type MatrixRow, matrix, type SupportRow } from './matrix-data.ts'
-export { contradictions, staleRows } from './matrix-faults.ts'
-export {
-  DEFAULT_POOL,
-  DISCOVERY_TAG,
-  defaultNodeClass,
-  defaultNodePool,
-  type NodePoolObject,
-  type NodePoolSpec,
-  roleNameOf,
-} from './node-pools.ts'
-export { type Partition, partitionNames, partitionOf, partitionOfRegion } from './partitions.ts'
-export {
-  type Affinity,
-  checkNodeSelector,
-  type MatchExpression,
-  mergeGuard,
-  type NodeSelectorTerm,
-  PLACEMENT_GUARD,
-} from './placement.ts'
-export { type PoolNodes, placementConflicts } from './placement-conflict.ts'
-export {
-  affinityMatches,
-  canRunOn,
-  type Placement,
-  type PlacementNode,
-  type Taint,
-  type Toleration,
-} from './placement-match.ts'
-export {
-  type ControllerPolicy,
-  controllerPolicy,
-  INLINE_POLICY_LIMIT,
-  inlineControllerPolicy,
-  joinedPolicy,
-  MANAGED_POLICY_LIMIT,
-  type PolicyDocument,
-  sizeOf,
-} from './policies.ts'
-export type { PolicyPart, PolicyScope, Statement } from './policy-statements.ts'
-export {
-  adviseIdentity,
-  type ControllerTrustInput,
-  controllerTrust,
-  issuerHost,
-  nodeRolePolicies,
-  nodeTrust,
-  oidcProviderArn,
-  type TrustPolicy,
-} from './roles.ts'
-export { codeForText, SYMPTOMS, type Symptom } from './symptoms.ts'
-export { AWS_SETTINGS, lintValues, RETIRED, type Retired, type ValueFinding } from './values-lint.ts'
-export { mergeValues, type Values } from './values-merge.ts'
-export { byNewest, compareVersions, isAtLeast, lineOf, parseVersion, toVersion, type Version } from './version.ts'
+} from './matrix/matrix.ts'
+export { ec2ServiceOf, partitionNames, partitionOfRegion } from './partitions.ts'
+export { affinityMatches, canRunOn, type Placement, type PlacementNode } from './placement/match.ts'
+export { type Affinity, mergeGuard } from './placement/placement.ts'
+export { codeForText, SYMPTOMS } from './symptoms.ts'
+export { byNewest, compareVersions, isAtLeast, lineOf, parseVersion, toVersion } from './version.ts'

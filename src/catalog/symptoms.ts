@@ -1,7 +1,7 @@
 // Error texts of other programs that people meet around Flux, Karpenter and EKS, and the page that explains each.
 // `capt explain` takes the text as it was printed.
 
-export interface Symptom {
+interface Symptom {
   readonly code: string
   /** Any of these in the text means this page. */
   readonly signs: readonly RegExp[]
@@ -29,6 +29,19 @@ export const SYMPTOMS: readonly Symptom[] = [
     signs: [/DeleteConflict.*(role|instance profile)/is, /DependencyViolation.*(subnet|security group|vpc)/is],
   },
   { code: 'CAPT_SPOT_ROLE_MISSING', signs: [/ServiceLinkedRoleCreationNotPermitted/i] },
+  {
+    code: 'CAPT_KARPENTER_TERMINATE_DENIED',
+    signs: [
+      /(UnauthorizedOperation|not authorized).*TerminateInstances/is,
+      /TerminateInstances.*(UnauthorizedOperation|not authorized)/is,
+    ],
+  },
+  { code: 'CAPT_EC2_UNAUTHORIZED', signs: [/UnauthorizedOperation/i] },
+  { code: 'CAPT_EC2_VCPU_LIMIT', signs: [/VcpuLimitExceeded/i] },
+  { code: 'CAPT_TF_STATE_LOCKED', signs: [/Error acquiring the state lock/i] },
+  { code: 'CAPT_KARPENTER_NO_IDENTITY', signs: [/No OpenIDConnect provider found/i] },
+  { code: 'CAPT_KARPENTER_TRUST', signs: [/Not authorized to perform sts:AssumeRoleWithWebIdentity/i] },
+  { code: 'CAPT_KARPENTER_REPLICA_PENDING', signs: [/didn't match pod anti-affinity rules/i] },
   { code: 'CAPT_CONVERT_INSTANCE_TYPE', signs: [/no instance type satisfied/i] },
 ]
 

@@ -1,7 +1,7 @@
 // Versions as people and APIs write them (1.34, v1.34.2-eks-ab12, 0.30.0) and how they compare by line and patch.
 import { CaptError } from '#lib'
 
-export interface Version {
+interface Version {
   readonly major: number
   readonly minor: number
   readonly patch: number

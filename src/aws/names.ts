@@ -1,0 +1,64 @@
+// What has the name that a cluster would get: the EKS cluster, and the queue that Karpenter's interruptions go to.
+import type { Call } from './call.ts'
+import type { Ask } from './ec2.ts'
+import { AwsError, isAwsError, type NamedResource } from './port.ts'
+
+type Base = Pick<Call, 'region' | 'keys'>
+type Answer = Readonly<Record<string, unknown>>
+
+export async function findNamed(
+  ask: Ask,
+  base: Base,
+  { cluster, queue }: { readonly cluster: string; readonly queue: string },
+): Promise<readonly NamedResource[]> {
+  const found: NamedResource[] = []
+  const described = await readIfThere(ask, describeCluster(base, cluster))
+  if (described)
+    found.push({
+      kind: 'EKS cluster',
+      name: cluster,
+      tags: tagsIn((described['cluster'] as Answer | undefined)?.['tags']),
+    })
+  const url = (await readIfThere(ask, queueCall(base, 'GetQueueUrl', { QueueName: queue })))?.['QueueUrl']
+  if (url !== undefined) {
+    const tags = await readIfThere(ask, queueCall(base, 'ListQueueTags', { QueueUrl: url }))
+    found.push({ kind: 'queue', name: queue, tags: tagsIn(tags?.['Tags']) })
+  }
+  return found
+}
+
+const describeCluster = (base: Base, name: string): Call => ({
+  ...base,
+  service: 'eks',
+  action: 'eks:DescribeCluster',
+  rest: { method: 'GET', path: `/clusters/${encodeURIComponent(name)}`, query: {} },
+  headers: {},
+  body: '',
+})
+
+const queueCall = (base: Base, action: string, body: object): Call => ({
+  ...base,
+  service: 'sqs',
+  action: `sqs:${action}`,
+  headers: { 'content-type': 'application/x-amz-json-1.0', 'x-amz-target': `AmazonSQS.${action}` },
+  body: JSON.stringify(body),
+})
+
+/** Only an answer that names the resource as missing counts as missing. */
+const MISSING = /^(ResourceNotFoundException|QueueDoesNotExist|AWS\.SimpleQueueService\.NonExistentQueue)$/
+
+async function readIfThere(ask: Ask, call: Call): Promise<Answer | undefined> {
+  try {
+    return JSON.parse(await ask(call)) as Answer
+  } catch (error) {
+    if (isAwsError(error) && MISSING.test(error.awsCode ?? '')) return undefined
+    if (isAwsError(error)) throw error
+    throw new AwsError('Refused', `${call.action} gave an answer that cannot be read`, {
+      hint: 'something between capt and AWS may have changed it',
+    })
+  }
+}
+
+function tagsIn(value: unknown): Readonly<Record<string, string>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, string>) : {}
+}

@@ -1,0 +1,133 @@
+// What the controller may ask beside making nodes: instance profiles, the cluster, the queue, and what there is to choose from.
+
+import { isAtLeast } from '../version.ts'
+import type { PolicyScope, Statement } from './policy-statements.ts'
+
+const NODECLASS = 'karpenter.k8s.aws/ec2nodeclass'
+const REGION = 'topology.kubernetes.io/region'
+const EKS_NAME = 'eks:eks-cluster-name'
+
+export function iamIntegration(version: string, scope: PolicyScope): Statement[] {
+  const pass: Statement = {
+    Sid: 'AllowPassingInstanceRole',
+    Effect: 'Allow',
+    Action: 'iam:PassRole',
+    Resource: scope.nodeRoleArn,
+    Condition: { StringEquals: { 'iam:PassedToService': ['ec2.amazonaws.com', 'ec2.amazonaws.com.cn'] } },
+  }
+  if (scope.ownInstanceProfile) return [pass]
+  const Resource = instanceProfiles(version, scope)
+  const cluster = `kubernetes.io/cluster/${scope.clusterName}`
+  const asked = {
+    [`aws:RequestTag/${cluster}`]: 'owned',
+    ...(isAtLeast(version, '1.1.0') ? { [`aws:RequestTag/${EKS_NAME}`]: scope.clusterName } : {}),
+    [`aws:RequestTag/${REGION}`]: scope.region,
+  }
+  const owned = { [`aws:ResourceTag/${cluster}`]: 'owned', [`aws:ResourceTag/${REGION}`]: scope.region }
+  const ownedClass = { [`aws:ResourceTag/${NODECLASS}`]: '*' }
+  const askedClass = { [`aws:RequestTag/${NODECLASS}`]: '*' }
+  return [
+    pass,
+    {
+      Sid: 'AllowScopedInstanceProfileCreationActions',
+      Effect: 'Allow',
+      Action: 'iam:CreateInstanceProfile',
+      Resource,
+      Condition: { StringEquals: asked, StringLike: askedClass },
+    },
+    {
+      Sid: 'AllowScopedInstanceProfileTagActions',
+      Effect: 'Allow',
+      Action: 'iam:TagInstanceProfile',
+      Resource,
+      Condition: { StringEquals: { ...owned, ...asked }, StringLike: { ...ownedClass, ...askedClass } },
+    },
+    {
+      Sid: 'AllowScopedInstanceProfileActions',
+      Effect: 'Allow',
+      Action: ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanceProfile', 'iam:DeleteInstanceProfile'],
+      Resource,
+      Condition: { StringEquals: owned, StringLike: ownedClass },
+    },
+  ]
+}
+
+/** Scoped to this account's profiles from 1.0 on; earlier versions ask without an ARN. */
+function instanceProfiles(version: string, { partition, accountId }: PolicyScope): string {
+  return isAtLeast(version, '1.0.0') ? `arn:${partition}:iam::${accountId}:instance-profile/*` : '*'
+}
+
+export function eksIntegration({ partition, region, accountId, clusterName }: PolicyScope): Statement[] {
+  const Resource = `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`
+  return [{ Sid: 'AllowAPIServerEndpointDiscovery', Effect: 'Allow', Action: 'eks:DescribeCluster', Resource }]
+}
+
+export function interruption({ queueArn }: PolicyScope): Statement[] {
+  if (!queueArn) return []
+  const Action = ['sqs:DeleteMessage', 'sqs:GetQueueUrl', 'sqs:ReceiveMessage']
+  return [{ Sid: 'AllowInterruptionQueueActions', Effect: 'Allow', Action, Resource: queueArn }]
+}
+
+export function zonalShift(
+  version: string,
+  { zonalShift: wanted, partition, region, accountId, clusterName }: PolicyScope,
+): Statement[] {
+  if (!wanted || !isAtLeast(version, '1.12.0')) return []
+  const cluster = `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`
+  return [
+    {
+      Sid: 'AllowZonalShiftStatusReadOnly',
+      Effect: 'Allow',
+      Action: 'arc-zonal-shift:GetManagedResource',
+      Resource: '*',
+      Condition: { StringEquals: { 'arc-zonal-shift:ResourceIdentifier': cluster } },
+    },
+  ]
+}
+
+export function resourceDiscovery(version: string, scope: PolicyScope): Statement[] {
+  const since = (floor: string) => isAtLeast(version, floor)
+  const described = [
+    ...(since('1.2.0') ? [] : ['AvailabilityZones']),
+    ...(since('1.3.0') ? ['CapacityReservations'] : []),
+    'Images',
+    'Instances',
+    ...(since('1.12.0') ? ['InstanceStatus'] : []),
+    'InstanceTypeOfferings',
+    'InstanceTypes',
+    'LaunchTemplates',
+    ...(since('1.11.0') ? ['PlacementGroups'] : []),
+    'SecurityGroups',
+    'SpotPriceHistory',
+    'Subnets',
+  ]
+  const list: Statement = {
+    Sid: 'AllowUnscopedInstanceProfileListAction',
+    Effect: 'Allow',
+    Action: 'iam:ListInstanceProfiles',
+    Resource: '*',
+  }
+  return [
+    {
+      Sid: 'AllowRegionalReadActions',
+      Effect: 'Allow',
+      Action: described.map((what) => `ec2:Describe${what}`),
+      Resource: '*',
+      Condition: { StringEquals: { 'aws:RequestedRegion': scope.region } },
+    },
+    {
+      Sid: 'AllowSSMReadActions',
+      Effect: 'Allow',
+      Action: 'ssm:GetParameter',
+      Resource: `arn:${scope.partition}:ssm:${scope.region}::parameter/aws/service/*`,
+    },
+    { Sid: 'AllowPricingReadActions', Effect: 'Allow', Action: 'pricing:GetProducts', Resource: '*' },
+    {
+      Sid: 'AllowInstanceProfileReadActions',
+      Effect: 'Allow',
+      Action: 'iam:GetInstanceProfile',
+      Resource: instanceProfiles(version, scope),
+    },
+    ...(since('1.7.0') && !scope.ownInstanceProfile ? [list] : []),
+  ]
+}

@@ -1,0 +1,133 @@
+// Helm values for one cluster's Karpenter release: our defaults, then the user's values as Helm would merge them,
+// then the placement guard, which nothing may take away.
+import { CaptError, isPlainObject } from '#lib'
+import { type PoolNodes, placementConflicts } from '../placement/conflict.ts'
+import type { Toleration } from '../placement/match.ts'
+import { type Affinity, checkNodeSelector, mergeGuard } from '../placement/placement.ts'
+import { isAtLeast } from '../version.ts'
+import { lintValues, valueAt } from './values-lint.ts'
+import { mergeValues, type Values } from './values-merge.ts'
+
+type Identity = 'podIdentity' | 'irsa'
+
+export interface KarpenterValuesInput {
+  readonly version: string
+  readonly clusterName: string
+  /** Left to Karpenter's own discovery unless given. */
+  readonly clusterEndpoint?: string | undefined
+  /** Name of the queue, not its URL or ARN. */
+  readonly interruptionQueue?: string | undefined
+  readonly identity: Identity
+  /** Controller role; needed for irsa, not used for podIdentity. */
+  readonly roleArn?: string | undefined
+  readonly namespace: string
+  readonly serviceAccount?: string | undefined
+  readonly replicas: number
+  readonly resources?: Values | undefined
+  readonly nodeSelector?: Readonly<Record<string, string>> | undefined
+  readonly affinity?: Affinity | undefined
+  readonly tolerations?: readonly Toleration[] | undefined
+  /** Free values; they win over everything above except identity, cluster name and the guard. */
+  readonly values?: Values | undefined
+  /** Node pools whose nodes the controller must not be aimed at. */
+  readonly pools?: readonly PoolNodes[] | undefined
+}
+
+const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn'
+export const SERVICE_ACCOUNT = 'karpenter'
+
+/** Upstream leaves resources empty; without a memory limit the controller cannot tune its garbage collector. */
+const DEFAULT_RESOURCES = { requests: { cpu: '1', memory: '1Gi' }, limits: { cpu: '1', memory: '1Gi' } }
+
+export function renderKarpenterValues(input: KarpenterValuesInput): Record<string, unknown> {
+  if (!isAtLeast(input.version, '0.32.0'))
+    throw invalid(
+      `Karpenter ${input.version} reads settings.aws.*, which capt does not write`,
+      'choose a version from docs/compatibility.md',
+    )
+  const merged = mergeValues(ownValues(input), checkedValues(input))
+  checkFixed(merged, input)
+  const nodeSelector = merged['nodeSelector']
+  if (isPlainObject(nodeSelector)) checkNodeSelector(nodeSelector as Record<string, string>)
+  refuseConflicts(merged, input.pools ?? [])
+  return { ...merged, affinity: mergeGuard((merged['affinity'] ?? {}) as Affinity) }
+}
+
+function ownValues(input: KarpenterValuesInput): Values {
+  if (input.identity === 'irsa' && !input.roleArn)
+    throw invalid('identity irsa needs the ARN of the controller role', 'give roleArn, or use podIdentity')
+  return {
+    replicas: input.replicas,
+    serviceAccount: {
+      create: true,
+      name: input.serviceAccount ?? SERVICE_ACCOUNT,
+      ...(input.identity === 'irsa' ? { annotations: { [ROLE_ANNOTATION]: input.roleArn } } : {}),
+    },
+    controller: { resources: input.resources ?? DEFAULT_RESOURCES },
+    settings: {
+      clusterName: input.clusterName,
+      ...(input.clusterEndpoint ? { clusterEndpoint: input.clusterEndpoint } : {}),
+      ...(input.interruptionQueue ? { interruptionQueue: queueName(input.interruptionQueue) } : {}),
+    },
+    ...(input.nodeSelector && Object.keys(input.nodeSelector).length > 0 ? { nodeSelector: input.nodeSelector } : {}),
+    ...(input.affinity ? { affinity: input.affinity } : {}),
+    ...(input.tolerations && input.tolerations.length > 0 ? { tolerations: input.tolerations } : {}),
+  }
+}
+
+function queueName(queue: string): string {
+  if (!/[:/]/.test(queue)) return queue
+  throw invalid(`interruptionQueue ${queue} is not a queue name`, 'give the name, not the URL or ARN')
+}
+
+function checkedValues({ version, values = {} }: KarpenterValuesInput): Values {
+  if (!isPlainObject(values)) throw invalid('values is not a map', 'write chart values as a map')
+  const refused = lintValues(version, values).filter((finding) => finding.refused)
+  if (refused.length === 0) return values
+  throw new CaptError('CAPT_KARPENTER_VALUES_REFUSED', refused.map(({ message }) => message).join('; '), {
+    hint: 'capt karpenter convert --values FILE rewrites values of old charts',
+  })
+}
+
+/** Values that identity and trust depend on: changed here, they would differ from what IAM has. */
+function checkFixed(merged: Values, input: KarpenterValuesInput): void {
+  const fixed: readonly [string, unknown, unknown][] = [
+    ['settings.clusterName', valueAt(merged, 'settings.clusterName'), input.clusterName],
+    ['serviceAccount.name', valueAt(merged, 'serviceAccount.name'), input.serviceAccount ?? SERVICE_ACCOUNT],
+    [
+      `serviceAccount.annotations.${ROLE_ANNOTATION}`,
+      roleAnnotation(merged),
+      input.identity === 'irsa' ? input.roleArn : undefined,
+    ],
+  ]
+  for (const [path, actual, expected] of fixed) {
+    if (actual === expected) continue
+    throw new CaptError('CAPT_KARPENTER_VALUES_CONFLICT', `values: ${path} must be ${expected ?? 'left out'} here`, {
+      hint: 'it belongs to the identity of the release; change the identity, cluster or service account setting instead',
+    })
+  }
+}
+
+function roleAnnotation(values: Values): unknown {
+  const annotations = valueAt(values, 'serviceAccount.annotations')
+  return isPlainObject(annotations) ? annotations[ROLE_ANNOTATION] : undefined
+}
+
+function refuseConflicts(values: Values, pools: readonly PoolNodes[]): void {
+  const { nodeSelector, affinity, tolerations } = values as {
+    nodeSelector?: Record<string, string>
+    affinity?: Affinity
+    tolerations?: readonly Toleration[]
+  }
+  const [conflict] = placementConflicts(
+    {
+      ...(nodeSelector ? { nodeSelector } : {}),
+      ...(affinity ? { affinity } : {}),
+      ...(tolerations ? { tolerations } : {}),
+    },
+    pools,
+  )
+  if (conflict) throw new CaptError(conflict.code, conflict.message, { hint: conflict.hint })
+}
+
+const invalid = (message: string, hint: string) => new CaptError('CAPT_KARPENTER_VALUES_INVALID', message, { hint })
