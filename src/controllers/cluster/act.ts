@@ -1,14 +1,14 @@
-// Carries out what was decided about a CAPTCluster. Each step is safe to repeat.
+// Executes the actions that were decided for a CAPTCluster. Every action is idempotent.
 import { CAPTCluster, CLUSTER_FINALIZER, keyOf, WorkspaceTemplateApply } from '#api'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
-import { retainApply, writeApply } from './apply.ts'
-import { setBlockMove } from './block-move.ts'
+import { retainApply, writeApply } from '../shared/apply.ts'
+import { setBlockMove } from '../shared/block-move.ts'
 import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 
-export async function actOnCluster(world: World, seen: Observed, action: Action): Promise<void> {
+export async function actOnCluster(world: World, observed: Observed, action: Action): Promise<void> {
   const { objects, events } = world
-  const { object, apply } = seen
+  const { object, apply } = observed
   switch (action.do) {
     case 'add-finalizer':
       return addFinalizer(objects, CAPTCluster, object, CLUSTER_FINALIZER)
@@ -19,9 +19,15 @@ export async function actOnCluster(world: World, seen: Observed, action: Action)
     case 'write-apply': {
       const { name } = action.request
       await writeApply(objects, action.request)
-      // Of the first one its run tells at once.
+      // The first request is reported by the events of its run.
       if (apply) events.emit(object, { type: 'Normal', reason: 'VPCChanging', message: `Asked for VPC ${name}` })
       return
+    }
+    case 'record-name': {
+      const { resourceVersion } = object.metadata
+      const body = { metadata: { resourceVersion }, status: { clusterName: action.name } }
+      await objects.patch(CAPTCluster, keyOf(object), { type: 'merge', body }, { subresource: 'status' })
+      return events.emit(object, action.report)
     }
     case 'retain-apply':
       if (!apply) return

@@ -1,57 +1,91 @@
 // Decides the next step for one CAPTCluster. Pure: same observation, same decision.
 import { blocksMove, CLUSTER_FINALIZER, pauseOf } from '#api'
 import type { Json } from '#lib'
-import { act, type Decision, done, stalled, waiting } from '#runtime'
-import { type ApplyRequest, isAsWanted, strangerOwning } from './apply.ts'
+import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
+import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { waitForApply, waitForCluster } from '../shared/grace-period.ts'
+import { decidePaused } from '../shared/pause.ts'
 import { decideDelete } from './decide-delete.ts'
+import type { NameReport } from './name/choose.ts'
 import type { Observed } from './observe.ts'
-import { decidePaused } from './paused.ts'
 import { vpcRequest } from './variables.ts'
-import { waitForApply, waitForCluster } from './wait-a-moment.ts'
+
+/** Whoever has the name may go; AWS and the template are waited for. */
+const NAME_RETRY_SECONDS = 60
+const NAME_WAIT_SECONDS = 2
 
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
   | { readonly do: 'delete-apply' | 'retain-apply' }
+  | { readonly do: 'record-name'; readonly name: string; readonly report: NameReport }
 
-export function decide(seen: Observed): Decision<Action> {
-  const { object, cluster, facts, apply } = seen
-  if (pauseOf(cluster, object) !== undefined) return decidePaused(object, facts.running)
-  if (object.metadata.deletionTimestamp) return decideDelete(seen)
-  if (!cluster) return waitForCluster(object, seen.nowMs)
-  if (!object.metadata.finalizers?.includes(CLUSTER_FINALIZER)) return act({ do: 'add-finalizer' })
+export function decide(observed: Observed): Decision<Action> {
+  const { object, cluster, facts } = observed
+  switch (lifecycleOf(object, CLUSTER_FINALIZER, pauseOf(cluster, object))) {
+    case 'released':
+      return done
+    case 'moved':
+      return act({ do: 'remove-finalizer' })
+    case 'paused':
+      return decidePaused(object, facts.running)
+    case 'deleting':
+      return decideDelete(observed)
+    case 'active':
+      return decideNetwork(observed)
+  }
+}
 
-  const request = vpcRequest(object, seen.clusterName)
+function decideNetwork(observed: Observed): Decision<Action> {
+  const { object, cluster, facts, apply } = observed
+  if (!cluster) return waitForCluster(object, observed.nowMs)
+  if (!hasFinalizer(object, CLUSTER_FINALIZER)) return act({ do: 'add-finalizer' })
+
+  const unnamed = decideName(observed)
+  if (unnamed) return unnamed
+  const request = requestOf(observed)
   if (!request) return done
   if (apply?.metadata.deletionTimestamp)
     return waiting('VPCDeleting', `${request.name} is being deleted; it is made again when it is gone`)
-  const stranger = apply && strangerOwning(apply, object)
-  if (stranger)
+  const foreign = apply && foreignOwner(apply, object)
+  if (foreign)
     return stalled(
       'VPCNameTaken',
-      `WorkspaceTemplateApply ${request.name} belongs to ${stranger.kind} ${stranger.name}`,
+      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
       'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTCluster',
     )
-  if (!isAsWanted(apply, request)) return act({ do: 'write-apply', request })
+  if (!isUpToDate(apply, request)) return act({ do: 'write-apply', request })
 
   const { state } = facts
-  if (state.is === 'failed') return settle(seen, stalled('VPCCreationFailed', state.message, state.hint))
-  if (state.is !== 'applied') return waitForApply(state, seen.nowMs, 'VPCCreating', `Waiting for ${request.name}`)
-  if (vpcIdOf(seen) === undefined)
+  if (state.is === 'failed') return settle(observed, stalled('VPCCreationFailed', state.message, state.hint))
+  if (state.is !== 'applied') return waitForApply(state, observed.nowMs, 'VPCCreating', `Waiting for ${request.name}`)
+  if (vpcIdOf(observed) === undefined)
     return settle(
-      seen,
+      observed,
       stalled(
         'OutputMissing',
         `WorkspaceTemplate ${request.spec.templateRef.name} has no output vpc_id`,
         'add output "vpc_id" to the template, as text',
       ),
     )
-  return settle(seen, done)
+  return settle(observed, done)
 }
 
-/** The end of a run lets a move go on, before anything else is said. */
-function settle(seen: Observed, decision: Decision<Action>): Decision<Action> {
-  return blocksMove(seen.object) && !seen.facts.running ? act({ do: 'unblock-move' }) : decision
+/** Anything but the ordinary choice is recorded before it is used. */
+function decideName({ name }: Observed): Decision<Action> | undefined {
+  if (name?.is === 'refused') return stalled('ClusterNameTaken', name.message, name.hint, NAME_RETRY_SECONDS)
+  if (name?.is === 'waiting') return waiting('ChoosingClusterName', name.message, NAME_WAIT_SECONDS)
+  return name?.report && act({ do: 'record-name', name: name.name, report: name.report })
+}
+
+/** Undefined when the VPC exists already. */
+function requestOf({ object, clusterName, name }: Observed): ApplyRequest | undefined {
+  return name?.is === 'chosen' ? vpcRequest(object, clusterName, name.name) : undefined
+}
+
+/** Removes block-move after the end of a run, before anything else is reported. */
+function settle(observed: Observed, decision: Decision<Action>): Decision<Action> {
+  return blocksMove(observed.object) && !observed.facts.running ? act({ do: 'unblock-move' }) : decision
 }
 
 export function vpcIdOf({ object, facts }: Observed): string | undefined {

@@ -6,27 +6,36 @@ import {
   type KindRef,
   keyOf,
   readCluster,
+  WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
 import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
+import { isSameApply } from '../shared/apply.ts'
+import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
+import { isSameIn, ownersOf } from '../shared/wakes.ts'
 import { actOnCluster } from './act.ts'
-import { isSameApply } from './apply.ts'
 import { type Action, decide } from './decide.ts'
-import { BY_CLUSTER, FACTS_READ, type Observed, observeCluster } from './observe.ts'
+import { BY_NAME, type NamePorts, nameValues } from './name/observe.ts'
+import { FACTS_READ, type Observed, observeCluster } from './observe.ts'
 import { statusOf } from './status.ts'
-import { clusterValues, isSameIn, ownersOf } from './wakes.ts'
 
-export interface CaptClusterOptions {
+interface CaptClusterOptions {
   /** Cluster in the version that the server serves. */
   readonly clusterKind: KindRef
+  /** Asked once per cluster whether its name is taken; left out where every run is simulated. */
+  readonly aws?: NamePorts['aws']
 }
 
-export function captClusterController({ clusterKind }: CaptClusterOptions): Controller<CAPTCluster, Observed, Action> {
+export function captClusterController({
+  clusterKind,
+  aws,
+}: CaptClusterOptions): Controller<CAPTCluster, Observed, Action> {
+  const accounts: NamePorts['accounts'] = new Map()
   return {
     name: 'captcluster',
     kind: CAPTCluster,
-    reportsAtRest: () => true,
+    defersStatus: () => true,
     accepts: (object) => !isExternallyManaged(object),
     wakes: [
       {
@@ -49,14 +58,21 @@ export function captClusterController({ clusterKind }: CaptClusterOptions): Cont
         // The network asks only which control planes there are.
         ignores: (now, before) => jsonEqual(clusterValues(now), clusterValues(before)),
       },
+      // Read before a name is chosen; a template that comes later is found by the next look.
+      ...(aws ? [{ kind: WorkspaceTemplate, toKeys: () => [] }] : []),
     ],
     indexes: [
+      { kind: CAPTCluster, name: BY_NAME, values: (object) => nameValues(object as CAPTCluster) },
       { kind: CAPTCluster, name: BY_CLUSTER, values: clusterValues },
       { kind: CAPTControlPlane, name: BY_CLUSTER, values: clusterValues },
     ],
-    observe: async ({ cache, clock }, object) => observeCluster(cache, clusterKind, object, clock.now()),
+    observe: ({ objects, cache, clock }, object) =>
+      observeCluster({ objects, cache, aws, accounts }, clusterKind, object, clock.now()),
     decide,
-    act: actOnCluster,
+    act: async (world, observed, action) => {
+      if (action.do === 'remove-finalizer') accounts.delete(observed.object.metadata.uid ?? '')
+      await actOnCluster(world, observed, action)
+    },
     status: statusOf,
   }
 }

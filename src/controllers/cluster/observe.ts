@@ -1,25 +1,23 @@
-// Reads all that a decision about a CAPTCluster needs, from caches alone.
+// Reads everything that a decision about a CAPTCluster needs: from caches, and from AWS before its name is chosen.
 import {
-  type AnyObject,
   type CAPTCluster,
   CAPTControlPlane,
-  CLUSTER_NAME_LABEL,
-  type ClusterFacts,
-  clusterOwnerOf,
+  CLUSTER_FINALIZER,
   type KindRef,
   type ObjectRef,
-  readCluster,
+  pauseOf,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Cache, Projected } from '#kube'
-import { type ApplyFacts, readApply } from './apply.ts'
+import type { Projected } from '#kube'
+import { hasFinalizer, lifecycleOf } from '#runtime'
+import { type ApplyFacts, readApply } from '../shared/apply.ts'
+import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../shared/owner-cluster.ts'
+import type { ClusterPart } from '../shared/wakes.ts'
+import type { NameChoice } from './name/choose.ts'
+import { knownName, type NamePorts, observeName } from './name/observe.ts'
 import { vpcApplyName } from './variables.ts'
-import type { ClusterPart } from './wakes.ts'
 
-/** Objects of one Cluster, by `namespace/name` of the Cluster. */
-export const BY_CLUSTER = 'cluster'
-
-/** Of the Cluster: the type of what is observed knows no other, and no other wakes the network. */
+/** The facts of the Cluster that are observed; a change of any other does not trigger a reconcile. */
 export const FACTS_READ = ['uid', 'paused', 'deleting', 'infrastructureRef'] as const
 
 export interface Observed {
@@ -27,31 +25,21 @@ export interface Observed {
   /** Absent until Cluster API has set the owner reference, and when the Cluster is gone. */
   readonly cluster: ClusterPart<typeof FACTS_READ> | undefined
   readonly clusterName: string
+  /** Name in AWS. Undefined while nothing needs one, and for an object that is not reconciled. */
+  readonly name: NameChoice | undefined
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts
   readonly controlPlanes: readonly ObjectRef[]
   readonly nowMs: number
 }
 
-/** The Cluster that owns the object; one of the same name but another uid is a stranger. */
-export function ownerClusterOf(cache: Cache, clusterKind: KindRef, object: AnyObject): ClusterFacts | undefined {
-  const owner = clusterOwnerOf(object)
-  if (!owner) return undefined
-  const found = cache.get(clusterKind, { namespace: object.metadata.namespace ?? '', name: owner.name })
-  return found && found.metadata.uid === owner.uid ? readCluster(found) : undefined
-}
-
-/** Known by owner reference, else by the label that is left when the Cluster is gone. */
-export function clusterNameOf(object: AnyObject): string {
-  return clusterOwnerOf(object)?.name ?? object.metadata.labels?.[CLUSTER_NAME_LABEL] ?? object.metadata.name
-}
-
-export function observeCluster(
-  cache: Cache,
+export async function observeCluster(
+  ports: NamePorts,
   clusterKind: KindRef,
   object: Projected<CAPTCluster>,
   nowMs: number,
-): Observed {
+): Promise<Observed> {
+  const { cache } = ports
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
   const name = vpcApplyName(object, clusterName)
@@ -59,13 +47,20 @@ export function observeCluster(
   const controlPlanes = cache
     .list<CAPTControlPlane>(CAPTControlPlane, { index: BY_CLUSTER, value: `${namespace}/${clusterName}` })
     .map((plane) => ({ name: plane.metadata.name }))
+  const cluster = ownerClusterOf(cache, clusterKind, object)
+  const isActive = lifecycleOf(object, CLUSTER_FINALIZER, pauseOf(cluster, object)) === 'active'
+  const mayChoose = isActive && cluster !== undefined && hasFinalizer(object, CLUSTER_FINALIZER)
   return {
     object,
-    cluster: ownerClusterOf(cache, clusterKind, object),
+    cluster,
     clusterName,
+    name: mayChoose ? await observeName(ports, object, nowMs) : toChoice(knownName(cache, object)),
     apply,
     facts: readApply(apply),
     controlPlanes,
     nowMs,
   }
 }
+
+const toChoice = (name: string | undefined): NameChoice | undefined =>
+  name === undefined ? undefined : { is: 'chosen', name }

@@ -1,40 +1,41 @@
-// What a CAPTCluster says about itself: the contract's fields in both versions, the network, and where the VPC is.
+// Status of a CAPTCluster: the contract's fields in both versions, the network, and the apply behind the VPC.
 import { pauseOf } from '#api'
 import type { Json } from '#lib'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
+import { deletingCondition, pausedCondition, stopText } from '../shared/conditions.ts'
 import { vpcIdOf } from './decide.ts'
-import { deletingCondition, pausedCondition, stopText } from './life-conditions.ts'
 import type { Observed } from './observe.ts'
 
-export function statusOf(seen: Observed, decision: Decision<unknown>): StatusReport {
-  const { object, cluster, facts } = seen
+export function statusOf(observed: Observed, decision: Decision<unknown>): StatusReport {
+  const { object, cluster, facts } = observed
   const paused = pausedCondition(pauseOf(cluster, object))
   if (paused.status === 'True') return { conditions: [paused] }
 
   const deleting = object.metadata.deletionTimestamp !== undefined
-  const vpcId = vpcIdOf(seen) ?? object.status?.vpcId
-  const isProvisioned = cluster !== undefined && vpcIdOf(seen) !== undefined && facts.state.is !== 'absent'
+  const vpcId = vpcIdOf(observed) ?? object.status?.vpcId
+  const isProvisioned = cluster !== undefined && vpcIdOf(observed) !== undefined && facts.state.is !== 'absent'
   const isExisting = cluster !== undefined && object.spec.existingVpcId !== undefined
-  // One-way: a later failure is told by the conditions, never by taking back that the VPC was provisioned.
+  // Never set back to false: conditions report a later failure.
   const provisioned = object.status?.initialization?.provisioned === true || isProvisioned || isExisting
   return {
     fields: {
       ...(provisioned ? { ready: true, initialization: { provisioned: true } } : {}),
       vpcId,
-      ...networkOf(seen),
-      ...(seen.apply
+      ...(observed.name?.is === 'chosen' ? { clusterName: observed.name.name } : {}),
+      ...networkOf(observed),
+      ...(observed.apply
         ? {
-            vpcWorkspaceName: seen.apply.metadata.name,
+            vpcWorkspaceName: observed.apply.metadata.name,
             workspaceTemplateStatus: {
               ready: facts.state.is === 'applied',
-              workspaceName: seen.apply.metadata.name,
+              workspaceName: observed.apply.metadata.name,
               lastAppliedRevision: facts.revision,
               lastFailureMessage: facts.failure,
             },
           }
         : {}),
     },
-    conditions: [paused, deletingCondition(deleting, decision), vpcCondition(seen, decision)],
+    conditions: [paused, deletingCondition(deleting, decision), vpcCondition(observed, decision)],
   }
 }
 

@@ -1,6 +1,5 @@
-// Carries out what was decided about a CAPTControlPlane. Each step is safe to repeat.
+// Executes the actions that were decided for a CAPTControlPlane. Every action is idempotent.
 
-import type { ClusterTeardown, TeardownPhase } from '#addons'
 import {
   type AnyObject,
   CAPTControlPlane,
@@ -14,14 +13,15 @@ import {
 import type { Aws } from '#aws'
 import { CaptError, messageOf, redact } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
-import { writeApply } from '../cluster/apply.ts'
-import { setBlockMove } from '../cluster/block-move.ts'
-import { keepKubeconfig, writeSecrets } from './act-secrets.ts'
+import type { ClusterTeardown, TeardownPhase } from '../addon-delivery/teardown/cluster.ts'
+import { writeApply } from '../shared/apply.ts'
+import { setBlockMove } from '../shared/block-move.ts'
+import type { ResultCache } from './cache.ts'
 import type { Action } from './decide.ts'
 import { resolveIdentity } from './identity.ts'
-import type { KubeconfigKeeper } from './keeper.ts'
-import type { KnownSecrets } from './known-secrets.ts'
-import type { Memory } from './memory.ts'
+import { startRefresh, writeSecrets } from './kubeconfig/act-secrets.ts'
+import type { KnownSecrets } from './kubeconfig/known-secrets.ts'
+import type { KubeconfigRefresher } from './kubeconfig/refresher.ts'
 import type { Observed } from './observe.ts'
 import { identityOf } from './variables.ts'
 
@@ -31,52 +31,57 @@ export type Reach = (kubeconfig: string) => Promise<string | undefined>
 export interface ActPorts {
   readonly aws: Aws
   readonly reach: Reach | undefined
-  readonly memory: Memory
-  readonly keeper: KubeconfigKeeper
+  readonly results: ResultCache
+  readonly refresher: KubeconfigRefresher
   readonly known: KnownSecrets
-  /** Clears clusters that no AddonDelivery speaks for; without it there is nothing to clear. */
+  /** Clears clusters that have no AddonDelivery; absent where nothing is to be cleared. */
   readonly teardown: ClusterTeardown | undefined
 }
 
-export async function actOnControlPlane(world: World, ports: ActPorts, seen: Observed, action: Action): Promise<void> {
+export async function actOnControlPlane(
+  world: World,
+  ports: ActPorts,
+  observed: Observed,
+  action: Action,
+): Promise<void> {
   const { objects, events } = world
-  const { object, apply } = seen
-  const tell = (reason: string, message: string) => events.emit(object, { type: 'Normal', reason, message })
+  const { object, apply } = observed
+  const emit = (reason: string, message: string) => events.emit(object, { type: 'Normal', reason, message })
   switch (action.do) {
     case 'add-finalizer':
       return addFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'remove-finalizer':
-      ports.teardown?.forget(clusterKey(seen))
-      ports.memory.forget(keyOf(object))
-      ports.known.doubt(keyOf(object))
+      ports.teardown?.forget(clusterKey(observed))
+      ports.results.forget(keyOf(object))
+      ports.known.invalidate(keyOf(object))
       return removeFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'unblock-move':
       return setBlockMove(objects, CAPTControlPlane, object, false)
     case 'ensure-spot-role':
-      return ensureSpotRole(world, ports, seen)
+      return ensureSpotRole(world, ports, observed)
     case 'write-apply':
       await writeApply(objects, action.request)
-      // Of the first one its run tells at once.
-      if (apply) tell('Updating', `Asked for control plane ${action.request.name}`)
+      // The first request is reported by the events of its run.
+      if (apply) emit('Updating', `Asked for control plane ${action.request.name}`)
       return
     case 'write-secrets':
-      return writeSecrets(world, ports, seen)
-    case 'keep-kubeconfig':
-      return keepKubeconfig(world, ports, seen)
+      return writeSecrets(world, ports, observed)
+    case 'start-refresh':
+      return startRefresh(world, ports, observed)
     case 'set-endpoint':
-      return setEndpoint(world, seen, action.endpoint)
+      return setEndpoint(world, observed, action.endpoint)
     case 'reach':
-      return reachServer(world, ports, seen)
+      return reachServer(world, ports, observed)
     case 'clear-cluster':
-      return clearCluster(world, ports, seen, action.phase)
+      return clearCluster(world, ports, observed, action.phase)
     case 'delete-workers':
       for (const { kind, name, uid } of action.workers)
         await objects.delete(kind, { namespace: object.metadata.namespace ?? '', name }, { uid })
-      return tell('DeletingWorkers', `Deleting ${action.workers.map(({ name }) => name).join(', ')}`)
+      return emit('DeletingWorkers', `Deleting ${action.workers.map(({ name }) => name).join(', ')}`)
     case 'delete-apply':
       if (!apply) return
       await objects.delete(WorkspaceTemplateApply, keyOf(apply), { uid: apply.metadata.uid ?? '' })
-      return tell('Destroying', `Destroying control plane ${apply.metadata.name}`)
+      return emit('Destroying', `Destroying control plane ${apply.metadata.name}`)
   }
 }
 
@@ -87,28 +92,29 @@ const clusterKey = ({ object, clusterName }: Observed) => ({
 
 async function clearCluster(
   world: World,
-  { teardown, memory }: ActPorts,
-  seen: Observed,
+  { teardown, results }: ActPorts,
+  observed: Observed,
   phase: TeardownPhase,
 ): Promise<void> {
-  const { object } = seen
-  const found = await teardown?.advance(world, clusterKey(seen), object, phase)
+  const { object } = observed
+  const pipelines = observed.deliveries.map(({ pipeline }) => pipeline)
+  const found = await teardown?.advance(world, clusterKey(observed), object, phase, pipelines)
   if (found && !found.isOver) {
     const { message, retryAfterSeconds } = found
-    return memory.noteCleared(keyOf(object), phase, { message, hint: '', retryAfterSeconds })
+    return results.noteCleared(keyOf(object), phase, { message, hint: '', retryAfterSeconds })
   }
-  memory.noteCleared(keyOf(object), phase)
+  results.noteCleared(keyOf(object), phase)
   if (!found || found.leftovers.length === 0) return
   const message = `Left behind: ${found.leftovers.join(', ')}. Delete it by hand, unless it is still needed`
   world.events.emit(object, { type: 'Warning', reason: 'LeftBehind', message })
 }
 
-async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const { object, network, region = '', memory } = seen
+async function ensureSpotRole({ objects, events }: World, ports: ActPorts, observed: Observed): Promise<void> {
+  const { object, network, region = '', results } = observed
   try {
     const identity = await resolveIdentity(objects, identityOf(object, network), object.metadata.namespace ?? '')
     const found = await ports.aws.ensureSpotRole(identity, region)
-    ports.memory.noteSpotRole(memory.account)
+    ports.results.noteSpotRole(results.account)
     if (found === 'created')
       events.emit(object, {
         type: 'Normal',
@@ -118,7 +124,7 @@ async function ensureSpotRole({ objects, events }: World, ports: ActPorts, seen:
   } catch (error) {
     const hint =
       error instanceof CaptError && error.hint ? error.hint : 'allow iam:GetRole and iam:CreateServiceLinkedRole'
-    ports.memory.noteSpotRole(memory.account, { message: redact(messageOf(error)), hint })
+    ports.results.noteSpotRole(results.account, { message: redact(messageOf(error)), hint })
   }
 }
 
@@ -134,17 +140,17 @@ async function setEndpoint({ objects }: World, { object }: Observed, endpoint: o
   await objects.apply<AnyObject>(CAPTControlPlane, body, { fieldManager: 'capt-endpoint' })
 }
 
-async function reachServer(world: World, ports: ActPorts, seen: Observed): Promise<void> {
-  const { object, clusterName, source } = seen
+async function reachServer(world: World, ports: ActPorts, observed: Observed): Promise<void> {
+  const { object, clusterName, source } = observed
   const key = keyOf(object)
-  if (!ports.reach) return ports.memory.noteReached(key, source)
-  const text = ports.memory.takeOver(key) ?? (await readKubeconfig(world, object, clusterName))
+  if (!ports.reach) return ports.results.noteReached(key, source)
+  const text = ports.results.takeKubeconfig(key) ?? (await readKubeconfig(world, object, clusterName))
   const fault = await ports.reach(text).catch((error: unknown) => redact(messageOf(error)))
-  if (fault === undefined) return ports.memory.noteReached(key, source)
+  if (fault === undefined) return ports.results.noteReached(key, source)
   const message = `The API server does not answer: ${fault}`
   const hint = 'check endpointAccess and the network between'
   world.events.emit(object, { type: 'Warning', reason: 'APIServerUnreachable', message: `${message}. ${hint}` })
-  ports.memory.noteReached(key, source, { message, hint })
+  ports.results.noteReached(key, source, { message, hint })
 }
 
 async function readKubeconfig({ objects }: World, object: AnyObject, clusterName: string): Promise<string> {

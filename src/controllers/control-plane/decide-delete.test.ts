@@ -3,18 +3,19 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { CAPTControlPlane, CONTROL_PLANE_FINALIZER } from '#api'
 import { ADDON_TEARDOWN_LIMIT_SECONDS, decideDelete } from './decide-delete.ts'
-import type { Delivery, Observed } from './observe.ts'
+import type { Delivery, Observed, Worker } from './observe.ts'
 
 const DELETED_MS = Date.UTC(2026, 0, 1)
 
 interface Given {
-  readonly cleared?: Observed['memory']['cleared']
-  readonly swept?: Observed['memory']['swept']
+  readonly cleared?: Observed['results']['cleared']
+  readonly swept?: Observed['results']['swept']
   readonly isUp?: boolean
   readonly isDestroyed?: boolean
+  readonly workers?: readonly Worker[]
 }
 
-function seen(deliveries: readonly Delivery[], secondsSince: number, given: Given = {}): Observed {
+function observed(deliveries: readonly Delivery[], secondsSince: number, given: Given = {}): Observed {
   return {
     object: {
       apiVersion: CAPTControlPlane.apiVersion,
@@ -31,18 +32,20 @@ function seen(deliveries: readonly Delivery[], secondsSince: number, given: Give
     apply: given.isDestroyed ? undefined : { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
     facts: { deleting: false, state: { is: 'applied' } },
     deliveries,
-    workers: [],
+    workers: given.workers ?? [],
     kubeconfig: undefined,
-    memory: { isKept: true, cleared: given.cleared ?? { is: 'yes' }, swept: given.swept ?? { is: 'yes' } },
+    results: { isRefreshing: true, cleared: given.cleared ?? { is: 'yes' }, swept: given.swept ?? { is: 'yes' } },
     nowMs: DELETED_MS + secondsSince * 1000,
   } as unknown as Observed
 }
 
 const delivery = (over: Partial<Delivery>): Delivery => ({
   name: 'demo',
+  pipeline: { namespace: 'capt-system', name: 'default' },
   tornDown: false,
   mayBeDelivered: true,
   message: '',
+  components: [],
   ...over,
 })
 
@@ -59,7 +62,7 @@ describe('EKS of a deleted control plane', () => {
     ['stays after a day while add-ons may be there', [delivery({})], 86_400, 'AddonsNotRemoved'],
   ] as const)
     it(what, () => {
-      const decision = decideDelete(seen(deliveries, seconds))
+      const decision = decideDelete(observed(deliveries, seconds))
       const found = decision.is === 'act' ? decision.actions[0]!.do : decision.is === 'done' ? 'done' : decision.reason
       assert.equal(found, expected)
       if (decision.is === 'stalled') {
@@ -82,26 +85,61 @@ describe('EKS of a deleted control plane', () => {
     ['is not cleared when its API was never up', [], { cleared: unknown, isUp: false }, 'delete-apply'],
   ] as const)
     it(what, () => {
-      const decision = decideDelete(seen(deliveries, 0, given))
+      const decision = decideDelete(observed(deliveries, 0, given))
       const found = decision.is === 'act' ? decision.actions[0]!.do : decision.is === 'done' ? 'done' : decision.reason
       assert.equal(found, expected)
     })
 
+  const worker = (kind: string, name: string, over: Partial<Worker> = {}): Worker => ({
+    kind: { group: 'infrastructure.cluster.x-k8s.io', version: 'v1beta1', kind, plural: '', namespaced: true },
+    name,
+    uid: name,
+    deleting: false,
+    owned: false,
+    ...over,
+  })
+  for (const [what, workers, expected] of [
+    ['deletes a deployment before EKS', [worker('CAPTMachineDeployment', 'a')], 'delete a'],
+    [
+      'leaves machines to the set that owns them',
+      [worker('CAPTMachineSet', 'a'), worker('CAPTMachine', 'a-1', { owned: true })],
+      'delete a',
+    ],
+    [
+      'waits for what goes, by kind and name',
+      [worker('CAPTMachineSet', 'a', { deleting: true }), worker('CAPTMachine', 'a-1', { owned: true })],
+      'Waiting for CAPTMachine a-1 and CAPTMachineSet a to be deleted',
+    ],
+  ] as const)
+    it(what, () => {
+      const decision = decideDelete(observed([], 0, { workers }))
+      const [action] = decision.is === 'act' ? decision.actions : []
+      const found =
+        action?.do === 'delete-workers'
+          ? `delete ${action.workers.map(({ name }) => name).join(', ')}`
+          : decision.is === 'waiting'
+            ? decision.message
+            : decision.is
+      assert.equal(found, expected)
+    })
+
   it('is cleared when its delivery never delivered and nobody tears it down', () => {
-    const decision = decideDelete(seen([delivery({ mayBeDelivered: false })], beyond, { cleared: unknown }))
+    const decision = decideDelete(observed([delivery({ mayBeDelivered: false })], beyond, { cleared: unknown }))
     assert.deepEqual(decision.is === 'act' && decision.actions[0]!.do, 'clear-cluster')
   })
 
   it('never goes before delivered add-ons are torn down, whatever the deliveries and however long it takes', () => {
     const one = fc.record({
       name: fc.string({ minLength: 1, maxLength: 5 }),
+      pipeline: fc.constant({ namespace: 'capt-system', name: 'default' }),
       tornDown: fc.boolean(),
       mayBeDelivered: fc.boolean(),
       message: fc.string({ maxLength: 5 }),
+      components: fc.constant([]),
     })
     fc.assert(
       fc.property(fc.array(one, { maxLength: 4 }), fc.integer({ min: 0, max: 1_000_000 }), (deliveries, seconds) => {
-        const decision = decideDelete(seen(deliveries, seconds))
+        const decision = decideDelete(observed(deliveries, seconds))
         const isDestroyed = decision.is === 'act' && decision.actions.some((action) => action.do === 'delete-apply')
         const isHeld = deliveries.some(({ tornDown, mayBeDelivered }) => !tornDown && mayBeDelivered)
         assert.ok(!(isDestroyed && isHeld))

@@ -1,49 +1,49 @@
-// How a control plane goes: add-ons and load balancers first, while its API still answers; then what runs nodes on it;
-// then EKS itself.
-// Every step is bounded: it ends, or it stalls with every way out.
-import { CONTROL_PLANE_FINALIZER, isDeletedForMove } from '#api'
-import { act, type Decision, done, names, stalled, waiting } from '#runtime'
-import { strangerOwning } from '../cluster/apply.ts'
-import { secondsLeft } from '../cluster/deadline.ts'
-import { decideHold } from '../cluster/direct-delete.ts'
+// Deletion of a control plane: add-ons and load balancers first, while its API server still answers; then the objects
+// that run nodes on it; then EKS itself. Every step is bounded: it ends, or it stalls with every way out.
+import type { AnyObject } from '#api'
+import { act, type Decision, names, stalled, waiting } from '#runtime'
+import { foreignOwner } from '../shared/apply.ts'
+import { secondsLeft } from '../shared/deadline.ts'
+import { decideHold } from '../shared/direct-delete.ts'
 import type { Action } from './decide.ts'
-import { keepAlive } from './keep-alive.ts'
-import type { Observed } from './observe.ts'
+import { decideRefresh } from './kubeconfig/refresh-timer.ts'
+import type { Delivery, Observed, Worker } from './observe.ts'
 
-/** Add-ons bound each of their own steps below this; it is for the case that no controller tears them down. */
+/** Applies when no controller removes the add-ons; their own steps have shorter limits. */
 export const ADDON_TEARDOWN_LIMIT_SECONDS = 3600
 
-export function decideDelete(seen: Observed): Decision<Action> {
-  const { object, cluster, apply, facts } = seen
-  if (!object.metadata.finalizers?.includes(CONTROL_PLANE_FINALIZER)) return done
+export function decideDelete(observed: Observed): Decision<Action> {
+  const { object, cluster, apply, facts } = observed
   const release = act<Action>({ do: 'remove-finalizer' })
-  if (isDeletedForMove(object)) return release
 
-  const held = decideHold(object, cluster, cluster?.controlPlaneRef, seen.nowMs)
+  const held = decideHold(object, cluster, cluster?.controlPlaneRef, observed.nowMs)
   if (held) return held
-  const addons = waitForAddons(seen)
-  if (addons) return keepAlive(seen) ?? addons
-  const clearing = clearCluster(seen)
-  if (clearing) return keepAlive(seen) ?? clearing
-  const workers = seen.workers.filter((worker) => !worker.deleting)
+  const addons = waitForAddons(observed)
+  if (addons) return decideRefresh(observed) ?? addons
+  const clearing = clearCluster(observed)
+  if (clearing) return decideRefresh(observed) ?? clearing
+  const workers = observed.workers.filter((worker) => !worker.deleting && !worker.owned)
   if (workers.length > 0) return act({ do: 'delete-workers', workers })
-  if (seen.workers.length > 0) return waiting('WaitingForWorkers', `Waiting for ${names(seen.workers)} to be deleted`)
+  if (observed.workers.length > 0)
+    return waiting('WaitingForWorkers', `Waiting for ${names(observed.workers.map(toText))} to be deleted`)
 
-  if (!apply) return sweepNetwork(seen) ?? release
-  if (strangerOwning(apply, object)) return release
+  if (!apply) return sweepNetwork(observed) ?? release
+  if (foreignOwner(apply, object)) return release
   if (!facts.deleting) return act({ do: 'delete-apply' })
   const { state } = facts
   if (state.is === 'failed') return stalled('ControlPlaneDeletionFailed', state.message, state.hint)
   return waiting('Destroying', state.is === 'progressing' ? state.message : `Waiting for ${apply.metadata.name} to go`)
 }
 
-/** A delivery that was torn down has done this; without one it is done here, while nodes and controllers live. */
+const toText = ({ kind, name }: Worker) => ({ name: `${kind.kind} ${name}` })
+
+/** The teardown of a delivery does this; without a delivery it is done here, while nodes and controllers still run. */
 function clearCluster({
   object,
   apply,
   facts,
   deliveries,
-  memory: { cleared },
+  results: { cleared },
 }: Observed): Decision<Action> | undefined {
   if (!apply || facts.deleting || deliveries.some(({ tornDown }) => tornDown)) return undefined
   if (object.status?.initialization?.controlPlaneInitialized !== true || cleared.is === 'yes') return undefined
@@ -51,15 +51,23 @@ function clearCluster({
   return waiting('ClearingCluster', cleared.message, cleared.retryAfterSeconds)
 }
 
-/** Interfaces and security groups that were in use until EKS and its nodes were gone: they would hold the VPC. */
-function sweepNetwork({ object, memory: { swept } }: Observed): Decision<Action> | undefined {
+/** Interfaces and security groups that were in use until EKS and its nodes were gone: they would block the VPC. */
+function sweepNetwork({ object, results: { swept } }: Observed): Decision<Action> | undefined {
   if (object.status?.initialization?.controlPlaneInitialized !== true || swept.is === 'yes') return undefined
   if (swept.is === 'unknown') return act({ do: 'clear-cluster', phase: 'after' })
   return waiting('ClearingNetwork', swept.message, swept.retryAfterSeconds)
 }
 
-/** EKS never goes before the nodes that delivered add-ons made: without their controller these would run on for ever. */
-function waitForAddons({ object, deliveries, nowMs }: Observed): Decision<Action> | undefined {
+/** EKS is not deleted before the nodes that add-ons made: without their controller nothing would terminate them. */
+export function waitForAddons({
+  object,
+  deliveries,
+  nowMs,
+}: {
+  readonly object: AnyObject
+  readonly deliveries: readonly Delivery[]
+  readonly nowMs: number
+}): Decision<never> | undefined {
   const left = deliveries.filter((delivery) => !delivery.tornDown)
   const since = object.metadata.deletionTimestamp
   const leftSeconds = secondsLeft(since, ADDON_TEARDOWN_LIMIT_SECONDS, nowMs)

@@ -1,11 +1,11 @@
-// From the identity a spec refers to, to credentials: the Secret is read each time it is needed, so that a rotated key
-// is picked up, and one of another namespace is used only where its owner allows it.
+// Resolves the identity a spec refers to into credentials. The Secret is read on every call, so that a rotated key takes
+// effect; one of another namespace is used only where its owner allows it.
 import { ALLOW_NAMESPACES_ANNOTATION, allowsNamespace, type Secret, SecretKind } from '#api'
 import type { AwsIdentity } from '#aws'
 import { credentialRefusals } from '#engine'
 import type { Objects } from '#kube'
 import { CaptError } from '#lib'
-import type { Identity } from '../cluster/apply.ts'
+import type { Identity } from '../shared/apply.ts'
 
 export async function resolveIdentity(
   objects: Objects,

@@ -1,6 +1,5 @@
 // The controller for CAPTControlPlane: the EKS control plane of a cluster, by the ControlPlane contract of Cluster API.
 
-import type { ClusterTeardown } from '#addons'
 import {
   AddonDelivery,
   type AnyObject,
@@ -20,34 +19,36 @@ import type { Aws } from '#aws'
 import type { Cache, Events, InformerOptions, Objects, Projected } from '#kube'
 import { type Clock, jsonEqual, type Log, type Metrics, noMetrics, silentLog } from '#lib'
 import type { Controller } from '#runtime'
-import { isSameApply } from '../cluster/apply.ts'
-import { BY_CLUSTER } from '../cluster/observe.ts'
-import { clusterValues, isSameIn, ownersOf } from '../cluster/wakes.ts'
+import type { ClusterTeardown } from '../addon-delivery/teardown/cluster.ts'
+import { isSameApply } from '../shared/apply.ts'
+import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
+import { isSameIn, ownersOf } from '../shared/wakes.ts'
 import { actOnControlPlane, type Reach } from './act.ts'
+import { createResultCache } from './cache.ts'
 import { type Action, decide } from './decide.ts'
 import type { VersionRules } from './decide-version.ts'
-import { kubeconfigKeeper } from './keeper.ts'
-import { secretsByName, toFacts, watchedSecrets } from './known-secrets.ts'
-import { createMemory } from './memory.ts'
+import { secretsByName, watchedSecrets } from './kubeconfig/known-secrets.ts'
+import { kubeconfigRefresher } from './kubeconfig/refresher.ts'
+import { toFacts } from './kubeconfig/secrets.ts'
 import { FACTS_READ, type Observed, type OldestNode, observeControlPlane } from './observe.ts'
 import { statusOf } from './status.ts'
 import { networkOf } from './variables.ts'
 
-export interface CaptControlPlaneOptions extends VersionRules {
+interface CaptControlPlaneOptions extends VersionRules {
   /** Cluster in the version that the server serves. */
   readonly clusterKind: KindRef
   readonly aws: Aws
-  /** What the kubeconfig refresh, which no event wakes, writes through. */
+  /** Used by the kubeconfig refresh, which runs on a timer. */
   readonly objects: Objects
   readonly events: Events
   readonly clock: Clock
   readonly log?: Log
   readonly metrics?: Metrics
-  /** Asks an API server whether it answers; without it, the endpoint is believed. */
+  /** Tests whether an API server answers; without it, the endpoint counts as reachable. */
   readonly reach?: Reach
   /**
-   * How changes of the Secrets by other hands are noticed. By name: they are read again with each refresh, and `wake` has
-   * the control plane look. Watched: an informer for them is registered with `clusterSecretInformer`.
+   * How changes of the Secrets by others are detected. By name: they are read again with each refresh, and `wake`
+   * triggers a reconcile. Watched: an informer for them is registered with `clusterSecretInformer`.
    */
   readonly secrets: { readonly wake: (plane: Key) => void } | 'watched'
   /** The lowest kubelet version of a workload cluster: an upgrade must not leave nodes too far behind. */
@@ -58,8 +59,8 @@ export interface CaptControlPlaneOptions extends VersionRules {
   readonly workerKinds?: readonly KindRef[]
 }
 
-export interface CaptControlPlaneController extends Controller<CAPTControlPlane, Observed, Action> {
-  /** Ends the kubeconfig timers; called when the manager stops or loses its leadership. */
+interface CaptControlPlaneController extends Controller<CAPTControlPlane, Observed, Action> {
+  /** Stops the kubeconfig timers; called when the manager stops or loses its leadership. */
   stop(): void
 }
 
@@ -77,21 +78,21 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
   const { objects, events, clock } = options
   const { secrets } = options
   const known = secrets === 'watched' ? watchedSecrets() : secretsByName()
-  const lookAgain =
+  const recheck =
     secrets === 'watched'
       ? undefined
       : (plane: Key): void => {
-          known.doubt(plane)
+          known.invalidate(plane)
           secrets.wake(plane)
         }
-  const keeper = kubeconfigKeeper({ objects, events, clock, log, metrics, lookAgain })
-  const memory = createMemory(clock, keeper)
+  const refresher = kubeconfigRefresher({ objects, events, clock, log, metrics, recheck })
+  const results = createResultCache(clock, refresher)
   const toPlanes = (changed: Projected<AnyObject>, cache: Cache) =>
     clusterValues(changed).flatMap((value) => cache.list(CAPTControlPlane, { index: BY_CLUSTER, value }).map(keyOf))
   return {
     name: 'captcontrolplane',
     kind: CAPTControlPlane,
-    reportsAtRest: () => true,
+    defersStatus: () => true,
     accepts: (object) => !isExternallyManaged(object),
     wakes: [
       {
@@ -120,17 +121,17 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
       values: clusterValues,
     })),
     observe: (world, object) =>
-      observeControlPlane(world, { clusterKind, workerKinds, memory, known, oldestNode: options.oldestNode }, object),
-    decide: (seen) => decide(seen, options),
-    act: (world, seen, action) =>
-      actOnControlPlane(world, { aws, reach, memory, keeper, known, teardown: options.teardown }, seen, action),
+      observeControlPlane(world, { clusterKind, workerKinds, results, known, oldestNode: options.oldestNode }, object),
+    decide: (observed) => decide(observed, options),
+    act: (world, observed, action) =>
+      actOnControlPlane(world, { aws, reach, results, refresher, known, teardown: options.teardown }, observed, action),
     status: statusOf,
-    stop: () => keeper.stop(),
+    stop: () => refresher.stop(),
   }
 }
 
-/** Of the CAPTCluster only the network and where it is matter here. */
+/** Of the CAPTCluster only its network and its Cluster matter here. */
 function isSameNetwork(now: AnyObject, before: AnyObject): boolean {
-  const told = (object: AnyObject) => [clusterValues(object), networkOf(object as CAPTCluster, '')]
-  return jsonEqual(told(now), told(before))
+  const relevant = (object: AnyObject) => [clusterValues(object), networkOf(object as CAPTCluster, '')]
+  return jsonEqual(relevant(now), relevant(before))
 }

@@ -1,33 +1,51 @@
-// Reads all that a decision about a CAPTControlPlane needs, from caches and memory; its Secrets by name, when nothing is
-// remembered of them.
+// Reads everything that a decision about a CAPTControlPlane needs, from caches; its Secrets by name where they are not
+// cached.
+
 import {
+  ADDONS_HEALTHY,
   AddonDelivery,
   CAPTCluster,
   type CAPTControlPlane,
+  type Condition,
+  conditionOf,
   findCondition,
   type Key,
   type KindRef,
   keyOf,
+  type StageStatus,
   type UnknownObject,
   WorkspaceTemplateApply,
 } from '#api'
+import type { RunningComponent } from '#catalog'
 import type { Cache, Projected } from '#kube'
 import { hashOf } from '#lib'
 import type { World } from '#runtime'
-import { type ApplyFacts, type ApplyRequest, readApply } from '../cluster/apply.ts'
-import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../cluster/observe.ts'
-import type { ClusterPart } from '../cluster/wakes.ts'
-import { isNewWish } from './decide-version.ts'
-import type { KnownSecrets, SecretFacts, SecretsFacts } from './known-secrets.ts'
-import type { Memory, Recollection } from './memory.ts'
-import { eksApplyName, eksRequest, identityOf, type Network, networkOf, regionOf } from './variables.ts'
+import { type ApplyFacts, type ApplyRequest, readApply } from '../shared/apply.ts'
+import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../shared/owner-cluster.ts'
+import type { ClusterPart } from '../shared/wakes.ts'
+import type { CachedResults, ResultCache } from './cache.ts'
+import { isVersionChange } from './decide-version.ts'
+import type { KnownSecrets, SecretsFacts } from './kubeconfig/known-secrets.ts'
+import type { SecretFacts } from './kubeconfig/secrets.ts'
+import { eksApplyName, eksRequest, identityOf, type Network, nameIn, networkOf, regionOf } from './variables.ts'
 
 export interface Delivery {
   readonly name: string
+  /** What it follows. */
+  readonly pipeline: Key
   readonly tornDown: boolean
-  /** Add-ons may be in the cluster. A delivery that has never reported counts: its status may have been lost. */
+  /** Add-ons may be in the cluster. A delivery without a status counts: the status may have been lost. */
   readonly mayBeDelivered: boolean
   readonly message: string
+  /** Flux and Karpenter as they run in the cluster. */
+  readonly components: readonly ObservedComponent[]
+  /** Whether its stages work; undefined while none is asked for. */
+  readonly health?: Pick<Condition, 'status' | 'reason' | 'message'> | undefined
+}
+
+export interface ObservedComponent extends RunningComponent {
+  /** Its stage is being delivered or checked: which version runs is not known yet. */
+  readonly isMoving: boolean
 }
 
 export interface Worker {
@@ -35,9 +53,11 @@ export interface Worker {
   readonly name: string
   readonly uid: string
   readonly deleting: boolean
+  /** Its owner deletes it, in order: a machine that goes before its set would be made again. */
+  readonly owned: boolean
 }
 
-/** Of the Cluster: the type of what is observed knows no other, and no other wakes the control plane. */
+/** The facts of the Cluster that are observed; a change of any other does not trigger a reconcile. */
 export const FACTS_READ = [
   'uid',
   'paused',
@@ -57,11 +77,11 @@ export interface Observed {
   readonly infra: Projected<CAPTCluster> | undefined
   readonly network: Network
   readonly region: string | undefined
-  /** Undefined as long as the region is unknown. */
+  /** Undefined while the region is unknown. */
   readonly request: ApplyRequest | undefined
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts
-  /** Empty before the first run has ended: nobody needs them then. */
+  /** Empty before the first run has ended. */
   readonly secrets: SecretsFacts
   /** The last of them, the one of Cluster API. */
   readonly kubeconfig: SecretFacts | undefined
@@ -69,44 +89,47 @@ export interface Observed {
   readonly source: string
   readonly deliveries: readonly Delivery[]
   readonly workers: readonly Worker[]
-  readonly memory: Recollection
-  /** The lowest kubelet version of the cluster; read only before an upgrade, and unknown when nobody can tell. */
+  readonly results: CachedResults
+  /** The lowest kubelet version of the cluster; read only before an upgrade, undefined when it cannot be read. */
   readonly oldestNode: string | undefined
   readonly nowMs: number
 }
 
-export interface ObservePorts {
+interface ObservePorts {
   readonly clusterKind: KindRef
   /** Kinds that run nodes on the control plane and go before it. */
   readonly workerKinds: readonly KindRef[]
-  readonly memory: Memory
+  readonly results: ResultCache
   readonly known: KnownSecrets
   readonly oldestNode: OldestNode | undefined
 }
 
-/** Asks the workload cluster; undefined when it has no nodes. */
+/** Reads the workload cluster; undefined when it has no nodes. */
 export type OldestNode = (cluster: Key) => Promise<string | undefined>
 
 export async function observeControlPlane(
   { objects, cache, clock }: Pick<World, 'objects' | 'cache' | 'clock'>,
-  { clusterKind, workerKinds, memory, known, oldestNode }: ObservePorts,
+  { clusterKind, workerKinds, results, known, oldestNode }: ObservePorts,
   object: Projected<CAPTControlPlane>,
 ): Promise<Observed> {
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
   const cluster: Observed['cluster'] = ownerClusterOf(cache, clusterKind, object)
   const infra = infraOf(cache, cluster)
-  const network = networkOf(infra, clusterName)
-  const region = regionOf(object, network, cluster?.annotations)
   const apply = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
     namespace,
     name: eksApplyName(object, clusterName),
   })
   const facts = readApply(apply)
+  const found = networkOf(infra, clusterName)
+  // After a move, and before a CAPTCluster of an earlier version has its name recorded, the apply has it.
+  const network =
+    apply && found.clusterName === undefined ? { ...found, clusterName: nameIn(apply, clusterName) } : found
+  const region = regionOf(object, network, cluster?.annotations)
   const value = `${namespace}/${clusterName}`
   const source = sourceOf(object, facts, region, network)
   const { secretsReady = false, initialization } = object.status ?? {}
-  // Until somebody was told of them they are written without a look; one that is there after all is found by that.
+  // Before they were first reported they are written without a read; a Secret that exists is found by the write.
   const isNew = !secretsReady && initialization?.controlPlaneInitialized !== true
   const isMade = facts.revision !== undefined || secretsReady
   const secrets = isMade ? await known.of({ objects, cache }, keyOf(object), clusterName, isNew) : []
@@ -117,7 +140,7 @@ export async function observeControlPlane(
     infra,
     network,
     region,
-    request: region === undefined ? undefined : eksRequest(object, clusterName, network, region),
+    request: region === undefined ? undefined : eksRequest(object, clusterName, network, region, apply),
     apply,
     facts,
     secrets,
@@ -130,10 +153,11 @@ export async function observeControlPlane(
         name: metadata.name,
         uid: metadata.uid ?? '',
         deleting: metadata.deletionTimestamp !== undefined,
+        owned: metadata.ownerReferences?.some(({ controller }) => controller === true) ?? false,
       })),
     ),
-    memory: memory.recall(keyOf(object), source, memory.accountOf(namespace, region, identityOf(object, network))),
-    oldestNode: isNewWish({ object, facts, apply })
+    results: results.read(keyOf(object), source, results.accountOf(namespace, region, identityOf(object, network))),
+    oldestNode: isVersionChange({ object, facts, apply })
       ? await oldestNode?.({ namespace, name: clusterName }).catch(() => undefined)
       : undefined,
     nowMs: clock.now(),
@@ -146,7 +170,7 @@ function infraOf(cache: Cache, cluster: Observed['cluster']): Projected<CAPTClus
   return cache.get<CAPTCluster>(CAPTCluster, { namespace: cluster!.namespace, name: ref.name })
 }
 
-/** Everything that the Secrets are made from and that may change: a new run, another region, another identity. */
+/** Hash of everything the Secrets are made from: run, outputs, region, identity. */
 function sourceOf(object: CAPTControlPlane, facts: ApplyFacts, region: string | undefined, network: Network): string {
   const { revision, appliedAt, outputs } = facts
   const identity = identityOf(object, network) ?? null
@@ -156,14 +180,31 @@ function sourceOf(object: CAPTControlPlane, facts: ApplyFacts, region: string | 
   )
 }
 
-function toDelivery(delivery: AddonDelivery): Delivery {
+export function toDelivery(delivery: AddonDelivery): Delivery {
   const torn = findCondition(delivery.status?.conditions, 'TornDown')
   const { status } = delivery
   const hasStarted = status?.stages?.some((stage) => stage.startedAt !== undefined) ?? false
+  const { name, namespace = delivery.metadata.namespace! } = delivery.spec.pipelineRef
   return {
     name: delivery.metadata.name,
+    pipeline: { namespace, name },
     tornDown: torn?.status === 'True',
     mayBeDelivered: status?.conditions === undefined || hasStarted || (status.teardown?.steps?.length ?? 0) > 0,
     message: torn?.message ?? '',
+    components: (status?.stages ?? []).flatMap(toComponent),
+    health: conditionOf(delivery, ADDONS_HEALTHY),
   }
+}
+
+function toComponent({
+  component,
+  wantedVersion,
+  adopted,
+  startedAt,
+  state,
+}: StageStatus): readonly ObservedComponent[] {
+  const version = adopted ?? wantedVersion
+  if (!component || version === undefined || (startedAt === undefined && adopted === undefined)) return []
+  const isMoving = state === 'Delivering' || state === 'Checking'
+  return [{ component, version, isForeign: adopted !== undefined, isMoving }]
 }

@@ -1,8 +1,8 @@
-// What the control plane's template answered: where the API server is and how to trust it. Sensitive outputs come from
-// the connection Secret, the others from the apply's status.
+// Outputs of the control plane's template: address and certificate authority of the API server. Sensitive outputs come
+// from the connection Secret, the others from the status of the apply.
 import type { Endpoint, Secret } from '#api'
 import { CaptError, type Json } from '#lib'
-import type { ApplyFacts } from '../cluster/apply.ts'
+import type { ApplyFacts } from '../shared/apply.ts'
 
 /** Host without scheme; the port of the URL, 443 when it names none. Undefined when it is no URL. */
 export function toEndpoint(output: Json | undefined): Endpoint | undefined {
@@ -19,6 +19,10 @@ export interface Connection {
   readonly url: string
   /** PEM, base64. */
   readonly caData: string
+  /**
+   * The cluster that tokens are signed for. Never from the connection Secret: whoever may edit Secrets would get a token of
+   * capt's own identity for any cluster.
+   */
   readonly clusterName: string
 }
 
@@ -29,6 +33,7 @@ export function toConnection(facts: ApplyFacts, secret: Secret | undefined, fall
     const plain = facts.outputs[name]
     return typeof plain === 'string' ? plain : undefined
   }
+  const name = facts.outputs['cluster_name']
   const url = read('cluster_endpoint')
   const caData = read('cluster_certificate_authority_data')
   if (!url) throw outputMissing('cluster_endpoint')
@@ -37,7 +42,7 @@ export function toConnection(facts: ApplyFacts, secret: Secret | undefined, fall
     kubeconfig: read('kubeconfig') || undefined,
     url: url.includes('://') ? url : `https://${url}`,
     caData: caData.trim(),
-    clusterName: read('cluster_name') || fallbackName,
+    clusterName: typeof name === 'string' && name !== '' ? name : fallbackName,
   }
 }
 

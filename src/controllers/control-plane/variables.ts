@@ -1,16 +1,24 @@
-// What the control plane's run is told: every field of the spec that shapes it, and the network it goes into.
-import type { CAPTCluster, CAPTControlPlane, ObjectRef } from '#api'
-import type { Json } from '#lib'
-import type { ApplyRequest, Identity } from '../cluster/apply.ts'
-import { credentials, roleValues, tagVariables, unlessEmpty } from '../cluster/variables.ts'
+// The request for the EKS run: every field of the spec that reaches Terraform, and the network of the CAPTCluster.
+import {
+  type CAPTCluster,
+  type CAPTControlPlane,
+  isExternallyManaged,
+  type ObjectRef,
+  type WorkspaceTemplateApply,
+} from '#api'
+import type { Json, JsonObject } from '#lib'
+import type { ApplyRequest, Identity } from '../shared/apply.ts'
+import { ownerTagOf } from '../shared/aws/owner-tag.ts'
+import { credentials, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
 import { eksVersion } from './version.ts'
 
-/** What the control plane takes from the CAPTCluster beside it. */
+/** What the control plane reads from the CAPTCluster of its Cluster. */
 export interface Network {
   readonly region: string | undefined
   readonly vpcId: string | undefined
   readonly privateSubnets: readonly string[]
   readonly publicSubnets: readonly string[]
+  /** Name in AWS; undefined until it is chosen, and without a CAPTCluster. */
   readonly clusterName: string | undefined
   readonly identity: Identity | undefined
   /** The apply that makes the VPC; it outlives ours. */
@@ -25,13 +33,21 @@ export function networkOf(infra: CAPTCluster | undefined, cluster: string): Netw
     vpcId: status?.vpcId ?? spec?.existingVpcId,
     privateSubnets: status?.privateSubnets ?? [],
     publicSubnets: status?.publicSubnets ?? [],
-    clusterName: spec?.clusterName,
+    clusterName:
+      spec?.clusterName ?? status?.clusterName ?? (infra && isExternallyManaged(infra) ? cluster : undefined),
     identity: spec?.identity,
     vpcApply: made,
   }
 }
 
-/** Own setting, else the CAPTCluster's, else the annotation that the older project knew. */
+/** The name that went into an earlier run of the cluster. Anything that capt did not choose counts as its own name. */
+export function nameIn({ spec }: WorkspaceTemplateApply, cluster: string): string {
+  const used = spec.variables?.['cluster_name'] ?? cluster
+  const isExtended = used.startsWith(`${cluster}-`) && /^[0-9a-f]{8}$/.test(used.slice(cluster.length + 1))
+  return isExtended ? used : cluster
+}
+
+/** From the spec, else from the CAPTCluster, else from the annotation of the older project. */
 export function regionOf(
   object: CAPTControlPlane,
   network: Network,
@@ -50,11 +66,19 @@ export function eksApplyName(object: CAPTControlPlane, cluster: string): string 
 
 export const connectionSecretName = (cluster: string): string => `${cluster}-eks-connection`
 
-export function eksRequest(object: CAPTControlPlane, cluster: string, network: Network, region: string): ApplyRequest {
+/** `earlier`: the apply, when there was a request before. A cluster from before the tag keeps its inputs as they are. */
+export function eksRequest(
+  object: CAPTControlPlane,
+  cluster: string,
+  network: Network,
+  region: string,
+  earlier?: WorkspaceTemplateApply,
+): ApplyRequest {
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
-  const { endpointAccess, access, addons, timeouts } = spec.controlPlaneConfig ?? {}
+  const { endpointAccess, access, addons, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
   const identity = identityOf(object, network)
+  const isTagged = !earlier || earlier.spec.variables?.['cluster_owner'] !== undefined
   return {
     name: eksApplyName(object, cluster),
     namespace,
@@ -64,6 +88,7 @@ export function eksRequest(object: CAPTControlPlane, cluster: string, network: N
       templateRef: { namespace, ...spec.workspaceTemplateRef },
       variables: {
         cluster_name: network.clusterName ?? cluster,
+        ...(isTagged ? { cluster_owner: ownerTagOf(namespace, cluster) } : {}),
         kubernetes_version: eksVersion(spec.version) ?? spec.version,
         region,
         ...(network.vpcId === undefined ? {} : { vpc_id: network.vpcId }),
@@ -72,6 +97,7 @@ export function eksRequest(object: CAPTControlPlane, cluster: string, network: N
         ...tagVariables(spec.additionalTags),
       },
       values: {
+        ...(values as JsonObject),
         ...unlessEmpty('tags', spec.additionalTags),
         ...unlessEmpty('private_subnets', network.privateSubnets),
         ...unlessEmpty('public_subnets', network.publicSubnets),
@@ -86,6 +112,35 @@ export function eksRequest(object: CAPTControlPlane, cluster: string, network: N
       ...credentials(identity),
     },
   }
+}
+
+/** Variables that fields and other objects set, or that the embedded home fills in. */
+const RESERVED = new Set([
+  'cluster_name',
+  'cluster_owner',
+  'kubernetes_version',
+  'region',
+  'vpc_id',
+  'private_subnets',
+  'public_subnets',
+  'endpoint_public_access',
+  'endpoint_private_access',
+  'endpoint_public_access_cidrs',
+  'access',
+  'addons',
+  'tags',
+  'assume_role_arn',
+  'assume_role_external_id',
+  'workload_endpoint',
+  'workload_ca',
+  'workload_token',
+])
+
+/** Names in `controlPlaneConfig.values` that are set elsewhere. */
+export function reservedValues({ spec }: CAPTControlPlane): readonly string[] {
+  return Object.keys(spec.controlPlaneConfig?.values ?? {})
+    .filter((name) => RESERVED.has(name))
+    .sort()
 }
 
 const DEFAULT_TIMEOUT_MINUTES = 30

@@ -48,7 +48,7 @@ export function refuseStep(current: string | undefined, target: string): Refusal
 /** A kubelet may be three minor versions older than its API server. */
 const KUBELET_SKEW = 3
 
-/** Why nodes forbid the step. `oldestNode` is the lowest kubelet version that was seen. */
+/** Why nodes forbid the step. `oldestNode` is the lowest kubelet version in the cluster. */
 export function refuseSkew(oldestNode: string | undefined, target: string): Refusal | undefined {
   const oldest = oldestNode === undefined ? undefined : eksVersion(oldestNode)
   if (oldest === undefined || minorOf(target) - minorOf(oldest) <= KUBELET_SKEW) return undefined
@@ -59,7 +59,7 @@ export function refuseSkew(oldestNode: string | undefined, target: string): Refu
   }
 }
 
-/** The version that runs, as status.version says it: the spec's own words once that minor version is reached. */
+/** The version that runs, for status.version: spelt as in the spec once that minor version is reached. */
 export function runningVersion(running: string | undefined, wanted: string, reported: string | undefined) {
   const minor = running === undefined ? undefined : eksVersion(running)
   if (minor === undefined) return reported

@@ -1,24 +1,28 @@
-// Carries out one action and returns at once: runs go on by themselves and wake the apply when they have news.
+// Executes one action and returns at once: a run goes on by itself and triggers a reconcile when its record changes.
 import {
   APPLY_FINALIZER,
   blocksMove,
   CLUSTER_NAME_LABEL,
+  keyOf,
   RETRY_ANNOTATION,
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
 import type { Engine } from '#engine'
 import type { Cache } from '#kube'
-import { parseDuration } from '#lib'
+import { messageOf, parseDuration } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
-import { setBlockMove } from '../cluster/block-move.ts'
+import { setBlockMove } from '../shared/block-move.ts'
 import type { Action } from './actions.ts'
 import { refText } from './dependencies.ts'
-import type { Observed } from './observe.ts'
+import { checksOwner } from './drift/observe.ts'
+import { type Observed, reportedResources } from './observe.ts'
+import { nameSuspects } from './status.ts'
+import { type ApplySummary, summarizeApply } from './summary.ts'
 
-export async function actOnApply(engine: Engine, world: World, seen: Observed, action: Action): Promise<void> {
+export async function actOnApply(engine: Engine, world: World, observed: Observed, action: Action): Promise<void> {
   const { objects } = world
-  const { apply, owner } = seen
+  const { apply, owner } = observed
   switch (action.do) {
     case 'add-finalizer':
       return addFinalizer(objects, WorkspaceTemplateApply, apply, APPLY_FINALIZER)
@@ -26,20 +30,38 @@ export async function actOnApply(engine: Engine, world: World, seen: Observed, a
       return removeFinalizer(objects, WorkspaceTemplateApply, apply, APPLY_FINALIZER)
     case 'unblock-move':
       return setBlockMove(objects, WorkspaceTemplateApply, apply, false)
+    case 'delete-self':
+      return objects.delete(WorkspaceTemplateApply, keyOf(apply))
     case 'abandon-run':
       return engine.abandon(owner)
     case 'cancel-run':
       // First, and on the version that was observed: a retry that is requested later still counts.
       if (action.dropsRetry) await dropRetry(objects, apply)
       return engine.cancel(owner, action.runId)
+    case 'check-drift':
+      return startCheck(engine, world, observed, action)
+    case 'cancel-check':
+      return engine.cancel(checksOwner(owner), action.runId)
+    case 'forget-checks':
+      return engine.forget(checksOwner(owner), { keepState: false, stillUsed: new Set() })
     case 'start-run':
-      return startRun(engine, world, seen, action)
+      return startRun(engine, world, observed, action)
     case 'forget': {
-      await engine.forget(owner, { keepState: action.keepState, stillUsed: credentialsOfOthers(world.cache, seen) })
+      if (observed.drift.checks?.record)
+        await engine.forget(checksOwner(owner), { keepState: false, stillUsed: new Set() })
+      await engine.forget(owner, { keepState: action.keepState, stillUsed: credentialsOfOthers(world.cache, observed) })
       const message = action.keepState
         ? 'Left the infrastructure as it is; its state is kept'
         : 'Nothing is left of the workspace'
-      world.events.emit(apply, { type: 'Normal', reason: action.keepState ? 'Retained' : 'Destroyed', message })
+      const suspects = observed.view.record?.suspects ?? []
+      if (action.keepState || suspects.length === 0)
+        world.events.emit(apply, { type: 'Normal', reason: action.keepState ? 'Retained' : 'Destroyed', message })
+      else
+        world.events.emit(apply, {
+          type: 'Warning',
+          reason: 'SuspectsLeft',
+          message: `Everything in the state is destroyed. A lost run may have made what no state has: look for ${nameSuspects(suspects)}`,
+        })
     }
   }
 }
@@ -53,10 +75,10 @@ async function dropRetry(objects: World['objects'], { metadata }: Observed['appl
 async function startRun(
   engine: Engine,
   { objects, events }: World,
-  { apply, owner, view, retryToken }: Observed,
-  { verb, hash, workspace }: Extract<Action, { do: 'start-run' }>,
+  { apply, owner, view, retryToken, tool }: Observed,
+  { verb, hash, workspace, approval, corrects }: Extract<Action, { do: 'start-run' }>,
 ): Promise<void> {
-  // Only what belongs to a Cluster is ever moved; a run must not be on while it is.
+  // Only objects of a Cluster are moved; no run may be on meanwhile.
   if (CLUSTER_NAME_LABEL in (apply.metadata.labels ?? {}) && !blocksMove(apply)) {
     await setBlockMove(objects, WorkspaceTemplateApply, apply, true)
   }
@@ -65,33 +87,64 @@ async function startRun(
     owner,
     verb,
     hash,
-    timeoutSeconds: Math.max(1, Math.round(parseDuration(apply.spec.timeout) / 1000)),
+    timeoutSeconds: timeoutOf(apply),
     ...(workspace ? { workspace } : {}),
+    ...(approval ? { approval } : {}),
+    ...(corrects === undefined ? {} : { corrects }),
+    ...(apply.spec.speculativeFor === undefined ? {} : { speculativeFor: apply.spec.speculativeFor }),
     ...(own ? { credentials: { namespace: own.namespace ?? owner.namespace, name: own.name } } : {}),
     ...(retryToken === undefined ? {} : { retryToken }),
-    ...(view.record ? {} : { expected: apply.status?.state?.resources ?? 0 }),
+    ...(view.record ? {} : { expected: reportedResources(apply) }),
     basedOn: { runId: view.record?.run?.id },
   })
-  const why = view.activity === 'lost' ? 'Taking up an interrupted' : 'Starting'
-  events.emit(apply, { type: 'Normal', reason: 'RunStarted', message: `${why} terraform ${verb} by ${engine.name}` })
+  const by = tool?.ok ? `${tool.tool.name} ${tool.tool.version}` : engine.name
+  const why = view.activity === 'lost' ? 'Resuming an interrupted' : 'Starting'
+  const what = corrects === undefined ? '' : ' to correct drift'
+  events.emit(apply, { type: 'Normal', reason: 'RunStarted', message: `${why} terraform ${verb}${what} by ${by}` })
+}
+
+const timeoutOf = ({ spec }: Observed['apply']): number => Math.max(1, Math.round(parseDuration(spec.timeout) / 1000))
+
+/** A check that cannot start is no trouble of the apply: it stays due. */
+async function startCheck(
+  engine: Engine,
+  { log }: World,
+  { apply, owner, drift }: Observed,
+  { workspace, of }: Extract<Action, { do: 'check-drift' }>,
+): Promise<void> {
+  try {
+    await engine.start({
+      owner: checksOwner(owner),
+      verb: 'apply',
+      hash: workspace.hash,
+      timeoutSeconds: timeoutOf(apply),
+      // It has no outputs to hand out.
+      workspace: { ...workspace, connectionSecret: undefined },
+      speculativeFor: owner.name,
+      check: of,
+      ...(drift.request === undefined ? {} : { retryToken: drift.request }),
+      basedOn: { runId: drift.checks?.record?.run?.id },
+    })
+  } catch (error) {
+    log.warn('Starting a drift check failed', { error: messageOf(error) })
+  }
 }
 
 /** Secrets with credentials that other applies of the namespace still refer to. */
 function credentialsOfOthers(cache: Cache, { apply }: Observed): ReadonlySet<string> {
   const namespace = apply.metadata.namespace ?? ''
   const used = cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, brief: true })
-    .filter((other) => other.metadata.name !== apply.metadata.name)
+    .summaries(WorkspaceTemplateApply, summarizeApply, { namespace })
+    .filter((other) => other.name !== apply.metadata.name)
     .flatMap((other) => [
-      ...(other.spec.credentialsRef ? [refText(other.spec.credentialsRef, namespace)] : []),
+      ...(other.credentialsRef ? [refText(other.credentialsRef, namespace)] : []),
       ...credentialsOfTemplate(cache, other),
     ])
   return new Set(used)
 }
 
-function credentialsOfTemplate(cache: Cache, apply: WorkspaceTemplateApply): readonly string[] {
-  const namespace = apply.metadata.namespace ?? ''
-  const key = { namespace: apply.spec.templateRef.namespace ?? namespace, name: apply.spec.templateRef.name }
+function credentialsOfTemplate(cache: Cache, { namespace, templateRef }: ApplySummary): readonly string[] {
+  const key = { namespace: templateRef.namespace ?? namespace, name: templateRef.name }
   const spec = cache.get<WorkspaceTemplate>(WorkspaceTemplate, key)?.spec.template.spec
   const provider = spec?.providerConfigRef
   const env = (spec?.forProvider.env ?? []).flatMap(({ secretKeyRef }) => (secretKeyRef ? [secretKeyRef] : []))

@@ -1,23 +1,36 @@
-// What can be done about an apply, as data.
-import type { Workspace } from '#engine'
+// The actions for a WorkspaceTemplateApply, as data.
+import type { ApprovalPolicy, CheckedState, Workspace } from '#engine'
 import { type Decision, stalled } from '#runtime'
 import type { Observed } from './observe.ts'
 
 export type Action =
-  | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' | 'abandon-run' }
+  | {
+      readonly do:
+        | 'add-finalizer'
+        | 'remove-finalizer'
+        | 'unblock-move'
+        | 'abandon-run'
+        | 'delete-self'
+        | 'forget-checks'
+    }
   | {
       readonly do: 'start-run'
       readonly verb: 'apply' | 'destroy'
       readonly hash: string
       readonly workspace?: Workspace
+      readonly approval?: ApprovalPolicy
+      /** The drift check whose finding it corrects. */
+      readonly corrects?: string
     }
+  | { readonly do: 'check-drift'; readonly workspace: Workspace; readonly of: CheckedState }
+  | { readonly do: 'cancel-check'; readonly runId: string }
   /** `dropsRetry`: a retry that was requested while the run was on is cancelled with it. */
   | { readonly do: 'cancel-run'; readonly runId: string; readonly dropsRetry: boolean }
   | { readonly do: 'forget'; readonly keepState: boolean }
 
 const UNREACHABLE_SECONDS = 60
 
-/** Nobody may start a second Terraform while the first one cannot be proven dead. */
+/** No second Terraform is started while the first one cannot be proven dead. */
 export function unreachable({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
   const who = run?.runner ?? run?.holder

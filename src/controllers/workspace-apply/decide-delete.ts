@@ -1,39 +1,41 @@
-// Deletion is bounded: what was never made needs no destroy, what cannot be destroyed is tried again within limits and then
-// names every way out, and what is to be kept is released.
-import { APPLY_FINALIZER, isDeletedForMove } from '#api'
+// Deletion of a WorkspaceTemplateApply is bounded: what was never made needs no destroy, a failed destroy is retried
+// within limits and then lists every way out, and retained infrastructure is released.
 import type { Reconstruction } from '#engine'
-import { act, type Decision, done, stalled, waiting } from '#runtime'
-import { decidePaused } from '../cluster/paused.ts'
+import { act, type Decision, stalled, waiting } from '#runtime'
+import { waysOut } from '../shared/ways-out.ts'
 import { type Action, unreachable } from './actions.ts'
-import { decideFault, isWorthResuming, waysOut } from './decide-fault.ts'
+import { decideFault, isWorthResuming } from './decide-fault.ts'
+import { endCheck } from './drift/decide.ts'
 import { isNothingLeft, type Observed } from './observe.ts'
 
-/** A person who puts a state back tells nobody: it is looked for this often. */
-const LOOK_AGAIN_SECONDS = 60
+/** A restored state triggers no event: it is read again after this time. */
+const RECHECK_SECONDS = 60
 
 type Stall = Extract<Reconstruction, { readonly is: 'stalled' }>
 
-export function decideDelete(seen: Observed): Decision<Action> {
-  const { apply, view, dependents } = seen
+export function decideDelete(observed: Observed): Decision<Action> {
+  const { apply, view, dependents } = observed
   const { record, activity } = view
-  if (!apply.metadata.finalizers?.includes(APPLY_FINALIZER)) return done
-  // It lives elsewhere now: its infrastructure, state and record are none of our business any more.
-  if (isDeletedForMove(apply)) return act({ do: 'remove-finalizer' })
-  if (seen.paused !== undefined) return decidePaused(apply, activity === 'running')
-  if (activity === 'running') return decideRunningDelete(seen)
-  if (activity === 'unreachable') return unreachable(seen)
+  const ending = endCheck(observed)
+  if (ending) return ending
+  if (activity === 'running') return decideRunningDelete(observed)
+  if (activity === 'unreachable') return unreachable(observed)
   if (apply.spec.retainWorkspaceOnDelete) {
     return activity === 'lost' ? act({ do: 'abandon-run' }) : gone(true)
   }
-  if (isNothingLeft(record) && activity === 'idle' && !isAnythingFound(seen)) return gone(false)
-  if (seen.remains?.is === 'stalled') return lost(seen.remains)
-  if (dependents.length > 0) return waitForDependents(seen)
+  if (isNothingLeft(record) && activity === 'idle' && !isAnythingFound(observed)) return gone(false)
+  if (observed.remains?.is === 'stalled') return lost(observed.remains)
+  if (dependents.length > 0) return waitForDependents(observed)
   if (apply.spec.suspend) {
     return activity === 'lost'
       ? act({ do: 'abandon-run' })
       : waiting('Suspended', 'spec.suspend is set: nothing is destroyed')
   }
-  return decideDestroy(seen)
+  if (observed.tool?.ok === false) {
+    const { message, hint } = observed.tool.refusal
+    return stalled('ToolMismatch', message, waysOut(apply, hint))
+  }
+  return decideDestroy(observed)
 }
 
 function waitForDependents({ apply, dependents, deletionLeftSeconds = 0 }: Observed): Decision<Action> {
@@ -43,18 +45,18 @@ function waitForDependents({ apply, dependents, deletionLeftSeconds = 0 }: Obser
   return stalled('DeletionOverdue', message, waysOut(apply, cause))
 }
 
-/** A source that the record does not know of has resources, or cannot be read. */
+/** A source outside the record has resources, or cannot be read. */
 function isAnythingFound({ remains }: Observed): boolean {
   if (!remains || remains.is === 'empty' || remains.is === 'ask') return false
   return remains.is === 'stalled' || remains.resources > 0
 }
 
-const lost = ({ message, hint }: Stall): Decision<Action> => stalled('DestroyFailed', message, hint, LOOK_AGAIN_SECONDS)
+const lost = ({ message, hint }: Stall): Decision<Action> => stalled('DestroyFailed', message, hint, RECHECK_SECONDS)
 
 const gone = (keepState: boolean): Decision<Action> =>
   act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
 
-/** An apply that is on is stopped first; a destroy that is on may finish. */
+/** A running apply is cancelled first; a running destroy may finish. */
 function decideRunningDelete({ apply, view }: Observed): Decision<Action> {
   const run = view.record?.run
   if (run?.verb === 'apply' && !apply.spec.retainWorkspaceOnDelete && !view.cancelling) {
@@ -63,14 +65,14 @@ function decideRunningDelete({ apply, view }: Observed): Decision<Action> {
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'destroy'} is ending`)
 }
 
-function decideDestroy(seen: Observed): Decision<Action> {
-  const { view, rendering } = seen
+function decideDestroy(observed: Observed): Decision<Action> {
+  const { view, rendering } = observed
   const run = view.record?.run
   const hash = view.record?.bundle?.hash ?? run?.hash ?? ''
   const workspace = rendering?.ok ? rendering.workspace : undefined
   const start = act<Action>({ do: 'start-run', verb: 'destroy', hash, ...(workspace ? { workspace } : {}) })
-  const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
+  const isAsked = observed.retryToken !== undefined && observed.retryToken !== run?.retryToken
   if (run?.verb !== 'destroy' || isAsked) return start
   if (view.activity === 'lost') return isWorthResuming(run) ? start : act({ do: 'abandon-run' })
-  return run.fault ? decideFault(seen, run.fault, start) : start
+  return run.fault ? decideFault(observed, run.fault, start) : start
 }

@@ -1,23 +1,23 @@
 // After a failed run: whether another attempt follows, and when. The policy of each class is data of the engine; this is
 // the one place that reads it, for apply and destroy alike.
-import type { WorkspaceTemplateApply } from '#api'
 import { faultPolicy, type Run, type RunFault } from '#engine'
 import { type Decision, stalled, waiting } from '#runtime'
+import { waysOut } from '../shared/ways-out.ts'
 import type { Action } from './actions.ts'
 import type { Observed } from './observe.ts'
 
-/** Credentials are read this often: their Secrets are not watched. */
+/** Credentials are read again after this time: their Secrets are not watched. */
 const CREDENTIALS_SECONDS = 30
 /** A run whose runner died this often in a row is not resumed; it counts as a failed attempt. */
 const MAX_RESUMED = 3
 
 export const isWorthResuming = (run: Run | undefined): boolean => (run?.resumed ?? 0) < MAX_RESUMED
 
-/** `start` begins the next attempt. The last run failed with `fault`, and nobody asked for another one. */
-export function decideFault(seen: Observed, fault: RunFault, start: Decision<Action>): Decision<Action> {
-  const { apply, dueInSeconds, credentialsChanged } = seen
+/** `start` begins the next attempt. The last run failed with `fault`, and no retry was requested. */
+export function decideFault(observed: Observed, fault: RunFault, start: Decision<Action>): Decision<Action> {
+  const { apply, dueInSeconds, credentialsChanged } = observed
   const { name } = apply.metadata
-  const run = seen.view.record?.run
+  const run = observed.view.record?.run
   const verb = run?.verb ?? 'apply'
   const attempt = run?.attempt ?? 1
   const answer = faultPolicy(fault.kind)[verb]
@@ -30,15 +30,15 @@ export function decideFault(seen: Observed, fault: RunFault, start: Decision<Act
       `capt retry ${name} starts another one${verb === 'destroy' ? `; ${KEEP}` : ''}`,
     )
   const isExhausted = !credentialsChanged && (!answer.retries || attempt > apply.spec.retry.limit)
-  const isOverdue = !isExhausted && isPastDeadline(seen)
+  const isOverdue = !isExhausted && isPastDeadline(observed)
   if (isExhausted || isOverdue) {
     const said = answer.retries ? `Attempt ${attempt}${verb === 'destroy' ? ' to destroy' : ''} failed: ` : ''
     const hint = verb === 'destroy' ? waysOut(apply, fault.hint) : afterLast(fault, answer.retries, name)
     const reason = isOverdue ? 'DeletionOverdue' : answer.lastReason
-    return stalled(reason, `${said}${textOf(fault)}`, hint, credentialsCheck(seen))
+    return stalled(reason, `${said}${textOf(fault)}`, hint, credentialsCheck(observed))
   }
   if (dueInSeconds <= 0) return start
-  const nextSeconds = Math.min(dueInSeconds, credentialsCheck(seen) ?? dueInSeconds)
+  const nextSeconds = Math.min(dueInSeconds, credentialsCheck(observed) ?? dueInSeconds)
   if (answer.stalls)
     return stalled(
       answer.reason,
@@ -63,7 +63,7 @@ function isPastDeadline({ deletionLeftSeconds, dueInSeconds }: Observed): boolea
   return deletionLeftSeconds !== undefined && deletionLeftSeconds <= Math.max(0, dueInSeconds)
 }
 
-/** Only a Secret can be compared; of credentials from the environment nobody can tell that they changed. */
+/** Only credentials from a Secret can be compared; a change in the environment cannot be detected. */
 function credentialsCheck({ apply, view }: Observed): number | undefined {
   const run = view.record?.run
   const hasSecret = (run?.credentialRefs ?? []).length > 0 || apply.spec.credentialsRef !== undefined
@@ -71,14 +71,3 @@ function credentialsCheck({ apply, view }: Observed): number | undefined {
 }
 
 const KEEP = 'to leave the infrastructure in place: set spec.retainWorkspaceOnDelete: true'
-
-/** Everything that ends a deletion that stopped. */
-export function waysOut({ metadata }: WorkspaceTemplateApply, cause: string): string {
-  const { name, namespace = 'default' } = metadata
-  return [
-    `Ways out: remove the cause (${cause}), then capt retry ${name} -n ${namespace}`,
-    'raise spec.retry.limit or spec.deletionTimeout for more attempts',
-    `leave the infrastructure in place and keep its state: kubectl patch wtapply ${name} -n ${namespace} --type merge -p '{"spec":{"retainWorkspaceOnDelete":true}}'`,
-    `let go of the resources and of their state: capt forget ${name} -n ${namespace} --orphan-resources`,
-  ].join('; or ')
-}

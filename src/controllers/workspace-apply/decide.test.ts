@@ -4,6 +4,7 @@ import { APPLY_FINALIZER, type WorkspaceTemplateApply } from '#api'
 import { type FaultKind, type Run, type RunRecord, renderWorkspace } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { decide } from './decide.ts'
+import { NO_DRIFT_DETECTION } from './drift/observe.ts'
 import { type Observed, ownerOf } from './observe.ts'
 import { statusOf } from './status.ts'
 
@@ -41,7 +42,7 @@ const aRecord = (run: Run | undefined, over: Partial<RunRecord> = {}): RunRecord
   ...over,
 })
 
-function seen(
+function anObservation(
   over: Partial<Observed> & { readonly run?: Run; readonly apply?: WorkspaceTemplateApply } = {},
 ): Observed {
   const { run, ...rest } = over
@@ -54,12 +55,14 @@ function seen(
     template,
     forbidden: undefined,
     rendering,
-    lookAgainSeconds: undefined,
+    recheckSeconds: undefined,
     missingSecrets: [],
     unready: [],
     cycle: undefined,
     dependents: [],
-    turn: { is: 'now' },
+    slot: { is: 'now' },
+    approval: { policy: { mode: 'Auto', guard: [], expirySeconds: 3600 }, answer: undefined, leftSeconds: 0 },
+    drift: NO_DRIFT_DETECTION,
     dueInSeconds: 0,
     deletionLeftSeconds: about.metadata.deletionTimestamp === undefined ? undefined : 3600,
     credentialsChanged: false,
@@ -72,29 +75,54 @@ const START = { is: 'act', actions: [{ do: 'start-run', verb: 'apply', hash }] }
 
 describe('workspace apply', () => {
   it('holds itself before anything is made', () => {
-    expect(seen({ apply: apply({}, { finalizers: [] }) }), { is: 'act', actions: [{ do: 'add-finalizer' }] })
+    expect(anObservation({ apply: apply({}, { finalizers: [] }) }), { is: 'act', actions: [{ do: 'add-finalizer' }] })
   })
 
-  it('starts the first run', () => expect(seen(), START))
+  it('starts the first run', () => expect(anObservation(), START))
 
-  it('is done when these inputs were applied', () => expect(seen({ run: aRun() }), { is: 'done' }))
+  it('reports why a queued run waits, its position and since when', () => {
+    const run = aRun({ phase: 'Queued' })
+    const queue = { position: 2, reason: 'IdentityLimit' as const }
+    const observed = anObservation({ view: { record: aRecord(run), activity: 'running', cancelling: false, queue } })
+    expect(observed, { is: 'waiting', reason: 'RunQueued', retryAfterSeconds: 60 })
+    const fields = statusOf(observed, decide(observed)).fields as { run: { queue?: unknown } }
+    assert.deepEqual(fields.run.queue, { ...queue, since: run.startedAt })
+    const begun = anObservation({
+      view: { record: aRecord(aRun({ phase: 'Init' })), activity: 'running', cancelling: false },
+    })
+    assert.equal((statusOf(begun, decide(begun)).fields as typeof fields).run.queue, undefined)
+  })
+
+  it('stalls before anything runs when the program that the template asks for is not there', () => {
+    const refusal = { code: 'CAPT_TOOL_VERSION', message: 'too old', hint: 'install it' } as const
+    const tool = { ok: false, refusal } as const
+    expect(anObservation({ tool }), { is: 'stalled', reason: 'ToolMismatch', message: 'too old', hint: 'install it' })
+    expect(anObservation({ tool, run: aRun() }), { is: 'done' })
+    const deleted = apply({}, { deletionTimestamp: '2026-01-01T00:00:00Z' })
+    const record = aRecord(aRun(), { state: { serial: 1, lineage: 'l', savedAt: '', resources: 1 } })
+    const view = { record, activity: 'idle' as const, cancelling: false }
+    expect(anObservation({ apply: deleted, tool, view }), { is: 'stalled', reason: 'ToolMismatch' })
+  })
+
+  it('is done when these inputs were applied', () => expect(anObservation({ run: aRun() }), { is: 'done' }))
 
   it('looks again at ConfigMaps and Secrets it read, and is woken for nothing else', () => {
-    assert.deepEqual(decide(seen({ run: aRun() })), { is: 'done' })
-    expect(seen({ run: aRun(), lookAgainSeconds: 300 }), { is: 'done', retryAfterSeconds: 300 })
-    expect(seen({ run: failed('user'), lookAgainSeconds: 300 }), { is: 'stalled', retryAfterSeconds: 300 })
+    assert.deepEqual(decide(anObservation({ run: aRun() })), { is: 'done' })
+    expect(anObservation({ run: aRun(), recheckSeconds: 300 }), { is: 'done', retryAfterSeconds: 300 })
+    expect(anObservation({ run: failed('user'), recheckSeconds: 300 }), { is: 'stalled', retryAfterSeconds: 300 })
   })
 
-  it('runs again when the inputs changed after a success', () => expect(seen({ run: aRun({ hash: 'older' }) }), START))
+  it('runs again when the inputs changed after a success', () =>
+    expect(anObservation({ run: aRun({ hash: 'older' }) }), START))
 
   it('runs again when the inputs went back to what was applied before a failure', () => {
     const run = failed('user', { hash: 'newer' })
     const record = aRecord(run, { applied: { hash, at: '', runId: '', outputs: {}, omitted: [] } })
-    expect(seen({ view: { record, activity: 'idle', cancelling: false } }), START)
+    expect(anObservation({ view: { record, activity: 'idle', cancelling: false } }), START)
   })
 
   it('waits for the VPC before it asks for the control plane', () => {
-    expect(seen({ unready: ['default/demo-vpc'] }), {
+    expect(anObservation({ unready: ['default/demo-vpc'] }), {
       is: 'waiting',
       reason: 'DependencyNotReady',
       message: 'Waiting for default/demo-vpc',
@@ -102,7 +130,7 @@ describe('workspace apply', () => {
   })
 
   it('names a circle of waiting instead of waiting for ever', () => {
-    expect(seen({ cycle: ['a', 'b', 'a'] }), {
+    expect(anObservation({ cycle: ['a', 'b', 'a'] }), {
       is: 'stalled',
       reason: 'DependencyCycle',
       message: 'These wait for each other: a → b → a',
@@ -115,11 +143,11 @@ describe('workspace apply', () => {
     ['starts nothing while suspended', { apply: apply({ suspend: true }) }, 'Suspended'],
     ['does nothing while paused', { paused: 'Cluster spec.paused is set to true' }, 'Paused'],
     [
-      'waits for its turn when a template changed',
-      { run: aRun({ hash: 'older' }), turn: { is: 'later', ahead: 3 } },
+      'waits for a slot when a template changed',
+      { run: aRun({ hash: 'older' }), slot: { is: 'later', ahead: 3 } },
       'WaitingForTurn',
     ],
-    ['can be held back by the template', { run: aRun({ hash: 'older' }), turn: { is: 'stopped' } }, 'RolloutStopped'],
+    ['can be held back by the template', { run: aRun({ hash: 'older' }), slot: { is: 'stopped' } }, 'RolloutStopped'],
     ['stalls when the input is wrong', { run: failed('user') }, 'ApplyRejected'],
     ['stalls when a run took too long', { run: failed('deadline') }, 'TimedOut'],
     ['stalls when a run was cancelled', { run: failed('cancelled', { phase: 'Cancelled' }) }, 'Cancelled'],
@@ -128,7 +156,7 @@ describe('workspace apply', () => {
     ['retries when the cloud is busy', { run: failed('throttling'), dueInSeconds: 30 }, 'RetryScheduled'],
     ['gives up after the last attempt', { run: failed('network', { attempt: 6 }) }, 'RetriesExhausted'],
   ] as const) {
-    it(name, () => expect(seen(over as never), { reason }))
+    it(name, () => expect(anObservation(over as never), { reason }))
   }
 
   for (const kind of [
@@ -141,35 +169,35 @@ describe('workspace apply', () => {
     'lost',
     'locked',
   ] as const) {
-    it(`tries again by itself after a fault of kind ${kind}`, () => expect(seen({ run: failed(kind) }), START))
+    it(`tries again by itself after a fault of kind ${kind}`, () => expect(anObservation({ run: failed(kind) }), START))
   }
 
   it('begins again after a pause that stopped it, however often and however long ago', () => {
-    expect(seen({ run: failed('paused', { phase: 'Cancelled', attempt: 9 }), dueInSeconds: 600 }), START)
+    expect(anObservation({ run: failed('paused', { phase: 'Cancelled', attempt: 9 }), dueInSeconds: 600 }), START)
   })
 
   it('tries again at once when the credentials changed', () => {
-    expect(seen({ run: failed('credentials'), credentialsChanged: true }), START)
+    expect(anObservation({ run: failed('credentials'), credentialsChanged: true }), START)
   })
 
   it('tries again when a person asks, whatever it failed with', () => {
-    expect(seen({ run: failed('user'), retryToken: 'now' }), START)
-    expect(seen({ run: aRun({ retryToken: 'now' }), retryToken: 'now' }), { is: 'done' })
+    expect(anObservation({ run: failed('user'), retryToken: 'now' }), START)
+    expect(anObservation({ run: aRun({ retryToken: 'now' }), retryToken: 'now' }), { is: 'done' })
   })
 
   it('lets a run go on and only says so', () => {
     const view = { record: aRecord(aRun({ phase: 'Apply' })), activity: 'running', cancelling: false } as const
-    expect(seen({ view }), { is: 'waiting', reason: 'RunInProgress' })
+    expect(anObservation({ view }), { is: 'waiting', reason: 'RunInProgress' })
   })
 
   it('stops the run that a person wants to have stopped, once', () => {
     const about = apply({}, { annotations: { 'capt.appthrust.com/cancel': 'run-1' } })
     const record = aRecord(aRun({ phase: 'Apply' }))
-    expect(seen({ apply: about, view: { record, activity: 'running', cancelling: false } }), {
+    expect(anObservation({ apply: about, view: { record, activity: 'running', cancelling: false } }), {
       is: 'act',
       actions: [{ do: 'cancel-run', runId: 'run-1' }],
     })
-    expect(seen({ apply: about, view: { record, activity: 'running', cancelling: true } }), { is: 'waiting' })
+    expect(anObservation({ apply: about, view: { record, activity: 'running', cancelling: true } }), { is: 'waiting' })
   })
 
   it('cancels with the run a retry that was requested while it was on, and announces that retry before', () => {
@@ -177,13 +205,13 @@ describe('workspace apply', () => {
     const view = (over: Partial<Run>) =>
       ({ record: aRecord(aRun({ phase: 'Apply', ...over })), activity: 'running', cancelling: false }) as const
     const dropsRetry = (over: Partial<Run>) => {
-      const decision = decide(seen({ apply: about, retryToken: 'second', view: view(over) }))
+      const decision = decide(anObservation({ apply: about, retryToken: 'second', view: view(over) }))
       return decision.is === 'act' && decision.actions[0]?.do === 'cancel-run' && decision.actions[0].dropsRetry
     }
     assert.equal(dropsRetry({}), true)
     assert.equal(dropsRetry({ retryToken: 'first' }), true)
     assert.equal(dropsRetry({ retryToken: 'second' }), false, 'the run itself answers that one')
-    expect(seen({ retryToken: 'second', view: view({}) }), {
+    expect(anObservation({ retryToken: 'second', view: view({}) }), {
       is: 'waiting',
       reason: 'RunInProgress',
       message: 'Terraform apply is running; another run was requested and follows it (capt cancel ends both)',
@@ -200,9 +228,9 @@ describe('workspace apply', () => {
         { ...past, id: 'run-0', phase: 'Succeeded' },
       ],
     })
-    const observed = seen({ view: { record, activity: 'idle', cancelling: false }, retryToken: 'now' })
-    expect(observed, { is: 'done' })
-    const { fields, conditions } = statusOf(observed, decide(observed))
+    const idle = anObservation({ view: { record, activity: 'idle', cancelling: false }, retryToken: 'now' })
+    expect(idle, { is: 'done' })
+    const { fields, conditions } = statusOf(idle, decide(idle))
     assert.deepEqual([fields?.['phase'], fields?.['lastError']], ['Applied', undefined])
     assert.partialDeepStrictEqual(
       conditions?.find(({ type }) => type === 'Synced'),
@@ -213,24 +241,24 @@ describe('workspace apply', () => {
     )
   })
 
-  it('takes up a lost run, but not for ever', () => {
+  it('resumes a lost run, but not for ever', () => {
     const lost = (resumed: number) =>
       ({ record: aRecord(aRun({ phase: 'Apply', resumed })), activity: 'lost', cancelling: false }) as const
-    expect(seen({ view: lost(0) }), START)
-    expect(seen({ view: lost(3) }), { is: 'act', actions: [{ do: 'abandon-run' }] })
+    expect(anObservation({ view: lost(0) }), START)
+    expect(anObservation({ view: lost(3) }), { is: 'act', actions: [{ do: 'abandon-run' }] })
   })
 
   it('never starts a second run while the first cannot be proven dead', () => {
     const view = { record: aRecord(aRun({ phase: 'Apply' })), activity: 'unreachable', cancelling: false } as const
-    expect(seen({ view }), { is: 'stalled', reason: 'RunnerUnreachable' })
+    expect(anObservation({ view }), { is: 'stalled', reason: 'RunnerUnreachable' })
   })
 
-  it('lets a move go on only after the end of the run was told', () => {
+  it('lets a move go on only after the end of the run was reported', () => {
     const annotations = { 'clusterctl.cluster.x-k8s.io/block-move': 'true' }
-    const untold = apply({}, { annotations })
-    expect(seen({ apply: untold, run: aRun() }), { is: 'done' })
-    const told = { ...untold, status: { run: { id: 'run-1', phase: 'Succeeded' as const } } }
-    expect(seen({ apply: told, run: aRun() }), { is: 'act', actions: [{ do: 'unblock-move' }] })
+    const unreported = apply({}, { annotations })
+    expect(anObservation({ apply: unreported, run: aRun() }), { is: 'done' })
+    const reported = { ...unreported, status: { run: { id: 'run-1', phase: 'Succeeded' as const } } }
+    expect(anObservation({ apply: reported, run: aRun() }), { is: 'act', actions: [{ do: 'unblock-move' }] })
   })
 })
 
@@ -243,71 +271,71 @@ describe('deletion of a workspace apply', () => {
   const GONE = { is: 'act', actions: [{ do: 'forget', keepState: false }, { do: 'remove-finalizer' }] }
   const DESTROY = { is: 'act', actions: [{ do: 'start-run', verb: 'destroy', hash }] }
 
-  it('ends at once when nothing was ever started', () => expect(seen({ apply: going() }), GONE))
+  it('ends at once when nothing was ever started', () => expect(anObservation({ apply: going() }), GONE))
 
   it('ends at once when nothing was made', () => {
-    expect(seen({ apply: going(), view: view(aRecord(failed('user'))) }), GONE)
+    expect(anObservation({ apply: going(), view: view(aRecord(failed('user'))) }), GONE)
   })
 
-  it('destroys what was made', () => expect(seen({ apply: going(), view: view(made(aRun())) }), DESTROY))
+  it('destroys what was made', () => expect(anObservation({ apply: going(), view: view(made(aRun())) }), DESTROY))
 
   it('destroys without a template', () => {
     const over = { apply: going(), template: undefined, rendering: undefined, view: view(made(aRun())) }
-    expect(seen(over), DESTROY)
+    expect(anObservation(over), DESTROY)
   })
 
   it('ends after the destroy', () => {
-    expect(seen({ apply: going(), view: view(made(aRun({ verb: 'destroy' }))) }), GONE)
+    expect(anObservation({ apply: going(), view: view(made(aRun({ verb: 'destroy' }))) }), GONE)
   })
 
   it('stops an apply that is on before it destroys', () => {
     const over = { apply: going(), view: view(made(aRun({ phase: 'Apply' })), 'running') }
-    expect(seen(over), { is: 'act', actions: [{ do: 'cancel-run' }] })
+    expect(anObservation(over), { is: 'act', actions: [{ do: 'cancel-run' }] })
   })
 
   it('waits until those that depend on it are gone', () => {
     const over = { apply: going(), view: view(made(aRun())), dependents: ['default/house'] }
-    expect(seen(over), { is: 'waiting', reason: 'DependentsExist' })
+    expect(anObservation(over), { is: 'waiting', reason: 'DependentsExist' })
   })
 
-  it('keeps infrastructure and state when told to', () => {
+  it('keeps infrastructure and state when asked to', () => {
     const over = { apply: going({ retainWorkspaceOnDelete: true }), view: view(made(aRun())) }
-    expect(seen(over), { is: 'act', actions: [{ do: 'forget', keepState: true }, { do: 'remove-finalizer' }] })
+    expect(anObservation(over), { is: 'act', actions: [{ do: 'forget', keepState: true }, { do: 'remove-finalizer' }] })
   })
 
   it('never destroys what was moved away', () => {
     const annotations = { 'clusterctl.cluster.x-k8s.io/delete-for-move': '' }
     const over = { apply: going({}, { annotations }), view: view(made(aRun())) }
-    assert.deepEqual(decide(seen(over)), { is: 'act', actions: [{ do: 'remove-finalizer' }] })
+    assert.deepEqual(decide(anObservation(over)), { is: 'act', actions: [{ do: 'remove-finalizer' }] })
   })
 
   it('never destroys while paused', () => {
-    expect(seen({ apply: going(), view: view(made(aRun())), paused: 'Cluster spec.paused is set to true' }), {
+    expect(anObservation({ apply: going(), view: view(made(aRun())), paused: 'Cluster spec.paused is set to true' }), {
       is: 'waiting',
     })
   })
 
   it('resumes a destroy whose runner died, but not without end', () => {
     const lost = (resumed: number) => view(made(aRun({ verb: 'destroy', phase: 'Apply', resumed })), 'lost')
-    expect(seen({ apply: going(), view: lost(2) }), DESTROY)
-    expect(seen({ apply: going(), view: lost(3) }), { is: 'act', actions: [{ do: 'abandon-run' }] })
+    expect(anObservation({ apply: going(), view: lost(2) }), DESTROY)
+    expect(anObservation({ apply: going(), view: lost(3) }), { is: 'act', actions: [{ do: 'abandon-run' }] })
   })
 
   it('is Stalled when others hold it back longer than spec.deletionTimeout, and goes on when they are gone', () => {
     const over = { apply: going(), view: view(made(aRun())), deletionLeftSeconds: 0 }
-    const held = decide(seen({ ...over, dependents: ['default/house'] }))
+    const held = decide(anObservation({ ...over, dependents: ['default/house'] }))
     assert.partialDeepStrictEqual(held, { is: 'stalled', reason: 'DeletionOverdue' })
     assert.match(held.is === 'stalled' ? held.hint : '', /delete default\/house.*retainWorkspaceOnDelete":true/)
-    expect(seen(over), DESTROY)
+    expect(anObservation(over), DESTROY)
   })
 
   it('says what to do when the destroy was refused, and tries again later', () => {
     const run = failed('user', { verb: 'destroy' })
-    expect(seen({ apply: going(), view: view(made(run)), dueInSeconds: 20 }), {
+    expect(anObservation({ apply: going(), view: view(made(run)), dueInSeconds: 20 }), {
       is: 'stalled',
       reason: 'DestroyFailed',
       retryAfterSeconds: 20,
     })
-    expect(seen({ apply: going(), view: view(made(run)), dueInSeconds: 0 }), DESTROY)
+    expect(anObservation({ apply: going(), view: view(made(run)), dueInSeconds: 0 }), DESTROY)
   })
 })

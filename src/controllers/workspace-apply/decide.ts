@@ -1,33 +1,47 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
 import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
 import { isAsApplied, type Reconstruction, type Workspace } from '#engine'
-import { act, type Decision, done, stalled, waiting } from '#runtime'
-import { decidePaused } from '../cluster/paused.ts'
+import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
+import { decidePaused } from '../shared/pause.ts'
 import { type Action, unreachable } from './actions.ts'
+import { approvalGate } from './approval/approval.ts'
+import { decideSpeculation } from './approval/speculation.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
+import { decideDrift, isCorrectionDropped, startOf } from './drift/decide.ts'
 import type { Observed } from './observe.ts'
+import { QUEUE_SECONDS, queueMessage } from './queued.ts'
 import { isReported } from './status.ts'
 
 const SECRET_SECONDS = 15
 const SOURCE_SECONDS = 30
 const TENANT_SECONDS = 60
 
-export function decide(seen: Observed): Decision<Action> {
-  const { apply, view } = seen
+export function decide(observed: Observed): Decision<Action> {
+  const { apply, view } = observed
   const isRunning = view.activity === 'running'
-  if (apply.metadata.deletionTimestamp) return decideDelete(seen)
-  if (seen.paused !== undefined) return decidePaused(apply, isRunning)
-  if (!apply.metadata.finalizers?.includes(APPLY_FINALIZER)) return act({ do: 'add-finalizer' })
-  if (isRunning) return decideRunning(seen)
-  if (seen.remains?.is === 'stalled') return recordUnreadable(seen.remains)
+  switch (lifecycleOf(apply, APPLY_FINALIZER, observed.paused)) {
+    case 'released':
+      return done
+    case 'moved':
+      return act({ do: 'remove-finalizer' })
+    case 'paused':
+      return decidePaused(apply, isRunning)
+    case 'deleting':
+      return decideDelete(observed)
+  }
+  if (!hasFinalizer(apply, APPLY_FINALIZER)) return act({ do: 'add-finalizer' })
+  if (isRunning) return decideRunning(observed)
+  const speculative = decideSpeculation(observed)
+  if (speculative) return speculative
+  if (observed.remains?.is === 'stalled') return recordUnreadable(observed.remains)
   if (view.activity === 'lost' && (apply.spec.suspend || !isWorthResuming(view.record?.run)))
     return act({ do: 'abandon-run' })
-  if (view.activity === 'unreachable') return unreachable(seen)
-  return settle(seen, lookAgain(seen, decideInputs(seen)))
+  if (view.activity === 'unreachable') return unreachable(observed)
+  return settle(observed, decideDrift(observed, withRecheck(observed, decideInputs(observed))))
 }
 
-/** Somebody who restores or deletes its Secret tells nobody: it is read this often. */
+/** A change of the record's Secret triggers no event: it is read again after this time. */
 const RECORD_SECONDS = 60
 
 const recordUnreadable = ({ message, hint }: Extract<Reconstruction, { readonly is: 'stalled' }>): Decision<Action> =>
@@ -40,20 +54,21 @@ function decideRunning({ apply, view, retryToken }: Observed): Decision<Action> 
   if (run && cancelled === run.id && run.phase !== 'Save' && !view.cancelling) {
     return act({ do: 'cancel-run', runId: run.id, dropsRetry: isAskedAgain })
   }
-  if (run?.phase === 'Queued') return waiting('RunQueued', 'Waiting for other runs to end')
+  if (run?.waitsFor !== undefined) return waiting('RunQueued', `The pod of the run does not start: ${run.waitsFor}`)
+  if (run?.phase === 'Queued') return waiting('RunQueued', queueMessage(view.queue?.reason), QUEUE_SECONDS)
   const attempt = run && run.attempt > 1 ? `, attempt ${run.attempt}` : ''
   const next = isAskedAgain ? '; another run was requested and follows it (capt cancel ends both)' : ''
   return waiting('RunInProgress', `Terraform ${run?.verb ?? 'apply'} is running${attempt}${next}`)
 }
 
-/** Everything that must be there before Terraform is given anything. */
-function decideInputs(seen: Observed): Decision<Action> {
-  const { apply, template, rendering, cycle, unready, missingSecrets } = seen
+/** Everything that must exist before a run starts. */
+function decideInputs(observed: Observed): Decision<Action> {
+  const { apply, template, rendering, cycle, unready, missingSecrets } = observed
   const name = apply.spec.templateRef.name
-  if (seen.forbidden !== undefined) {
+  if (observed.forbidden !== undefined) {
     return stalled(
       'ReferenceForbidden',
-      seen.forbidden,
+      observed.forbidden,
       'ask its owner for the annotation capt.appthrust.com/allow-namespaces',
       SOURCE_SECONDS,
     )
@@ -79,10 +94,10 @@ function decideInputs(seen: Observed): Decision<Action> {
     const { reason, message, hint } = rendering.problems[0]!
     return reason === 'SourceMissing' ? waiting(reason, message, SOURCE_SECONDS) : stalled(reason, message, hint)
   }
-  return decideRun(seen, rendering.workspace)
+  return decideRun(observed, rendering.workspace)
 }
 
-/** The same words whether the object is missing or does not allow it: nobody learns what another namespace has. */
+/** The same message whether the object is missing or does not allow the reference: existence is not disclosed. */
 function consent({ metadata }: WorkspaceTemplateApply, refs: readonly string[]): string {
   const isForeign = refs.some((text) => !text.startsWith(`${metadata.namespace ?? ''}/`))
   return isForeign
@@ -90,13 +105,14 @@ function consent({ metadata }: WorkspaceTemplateApply, refs: readonly string[]):
     : ''
 }
 
-function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
-  const { view, turn, apply } = seen
+function decideRun(observed: Observed, workspace: Workspace): Decision<Action> {
+  const { view, slot, apply } = observed
   const run = view.record?.run
-  const isAsked = seen.retryToken !== undefined && seen.retryToken !== run?.retryToken
+  const isAsked = observed.retryToken !== undefined && observed.retryToken !== run?.retryToken
   if (isAsApplied(view.record, workspace.hash) && !isAsked) return done
+  if (isCorrectionDropped(observed, workspace) && !isAsked) return done
   if (apply.spec.suspend) return waiting('Suspended', 'spec.suspend is set: no run is started')
-  if (seen.otherTenant !== undefined) {
+  if (observed.otherTenant !== undefined) {
     return stalled(
       'SharedRunnerRefused',
       'Terraform runs beside this manager for another namespace; runs of a second one would share its identity and disk',
@@ -104,16 +120,20 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
       TENANT_SECONDS,
     )
   }
-  const start = act<Action>({ do: 'start-run', verb: 'apply', hash: workspace.hash, workspace })
+  if (observed.tool?.ok === false)
+    return stalled('ToolMismatch', observed.tool.refusal.message, observed.tool.refusal.hint)
+  const gate = approvalGate(observed, workspace.hash, isAsked)
+  if (gate.is === 'held') return gate.decision
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked
-  if (isRetry && run.fault) return decideFault(seen, run.fault, start)
-  if (!isRetry && !isAsked && turn.is === 'stopped') {
+  const start = act(startOf(workspace, gate.policy, isRetry ? run.corrects : undefined))
+  if (isRetry && run.fault) return decideFault(observed, run.fault, start)
+  if (!isRetry && !isAsked && slot.is === 'stopped') {
     return waiting(
       'RolloutStopped',
       `A change of WorkspaceTemplate ${apply.spec.templateRef.name} is held back by its annotation`,
     )
   }
-  if (!isRetry && !isAsked && turn.is === 'later') {
+  if (!isRetry && !isAsked && slot.is === 'later') {
     return waiting(
       'WaitingForTurn',
       `Other applies take the change of WorkspaceTemplate ${apply.spec.templateRef.name} first`,
@@ -122,13 +142,13 @@ function decideRun(seen: Observed, workspace: Workspace): Decision<Action> {
   return start
 }
 
-/** What no event tells: a changed ConfigMap or Secret may need a run, or mend what a person was asked to mend. */
-function lookAgain({ lookAgainSeconds }: Observed, decision: Decision<Action>): Decision<Action> {
-  if (lookAgainSeconds === undefined || decision.is === 'act' || decision.is === 'waiting') return decision
-  return { retryAfterSeconds: lookAgainSeconds, ...decision }
+/** ConfigMaps and Secrets are not watched: a change may need a run, or fix a stalled apply. */
+function withRecheck({ recheckSeconds }: Observed, decision: Decision<Action>): Decision<Action> {
+  if (recheckSeconds === undefined || decision.is === 'act' || decision.is === 'waiting') return decision
+  return { retryAfterSeconds: recheckSeconds, ...decision }
 }
 
-/** A move may go on once the status shows the end of the run, not before, so that Ready is not kept waiting. */
+/** Removes block-move once the status shows the end of the run, so that Ready is written first. */
 function settle({ apply, view }: Observed, decision: Decision<Action>): Decision<Action> {
   if (!blocksMove(apply) || decision.is === 'act') return decision
   return isReported(apply, view.record?.run?.id, view.record?.run?.phase) ? act({ do: 'unblock-move' }) : decision

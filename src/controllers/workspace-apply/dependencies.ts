@@ -1,16 +1,9 @@
-// Who waits for whom among applies, read from the cache. An apply is made after those it waits for, and destroyed before
-// them; a circle cannot be made, and must not keep anybody from being destroyed. A reference into another namespace
-// counts only with the consent of its target: in waiting, in circles and in blocking deletion.
-import {
-  type AnyObject,
-  allowsNamespace,
-  isTrue,
-  type Key,
-  keyText,
-  type ObjectRef,
-  WorkspaceTemplateApply,
-} from '#api'
+// Dependencies between applies, read from the cache. An apply is created after its dependencies and destroyed before
+// them; a cycle is refused, and must not block deletion. A reference into another namespace counts only when its target
+// allows it: for waiting, for cycles and for blocking deletion.
+import { type AnyObject, allowsNamespace, isTrue, keyText, type ObjectRef, toKey, WorkspaceTemplateApply } from '#api'
 import type { Cache, Projected } from '#kube'
+import { type ApplySummary, summarizeApply } from './summary.ts'
 
 export const BY_DEPENDENCY = 'waitsFor'
 export const BY_TEMPLATE = 'template'
@@ -33,30 +26,25 @@ export function templateValues(object: AnyObject): readonly string[] {
   return [refText(spec.templateRef, metadata.namespace)]
 }
 
-export function findApply(cache: Cache, text: string): Apply | undefined {
+function findApply(cache: Cache, text: string): Apply | undefined {
   return cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, toKey(text))
 }
 
-/** Those that use a template with its consent. Others are refused, so they neither count nor block its deletion. */
-export function usersOfTemplate(cache: Cache, template: AnyObject): readonly Apply[] {
+/** The applies that the template allows to use it. Others are refused, so they do not block its deletion. */
+export function usersOfTemplate(cache: Cache, template: AnyObject): readonly ApplySummary[] {
   const value = refText(template.metadata, template.metadata.namespace)
   return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
-    .filter(({ metadata }) => allowsNamespace(template, metadata.namespace ?? ''))
+    .summaries(WorkspaceTemplateApply, summarizeApply, { index: BY_TEMPLATE, value })
+    .filter(({ namespace }) => allowsNamespace(template, namespace))
 }
 
-/** The apply that a reference names, if it is there and lets `from` refer to it. */
+/** The apply that a reference names, if it exists and allows `from` to refer to it. */
 function findAllowed(cache: Cache, from: AnyObject, text: string): Apply | undefined {
   const found = findApply(cache, text)
   return found && allowsNamespace(found, from.metadata.namespace ?? '') ? found : undefined
 }
 
-function toKey(text: string): Key {
-  const [namespace = '', name = ''] = text.split('/')
-  return { namespace, name }
-}
-
-/** Of those an apply waits for, the ones that are not ready, sorted. Without consent one might as well not exist. */
+/** The dependencies that are not ready, sorted. One that does not allow the reference counts as missing. */
 export function unreadyOf(cache: Cache, apply: WorkspaceTemplateApply): readonly string[] {
   return dependencyValues(apply)
     .filter((text) => {
@@ -66,7 +54,7 @@ export function unreadyOf(cache: Cache, apply: WorkspaceTemplateApply): readonly
     .sort()
 }
 
-/** Everything an apply waits for, near and far, by references that count. */
+/** All transitive dependencies of an apply, by references that are allowed. */
 function reachableFrom(cache: Cache, start: WorkspaceTemplateApply): ReadonlyMap<string, string | undefined> {
   const cameFrom = new Map<string, string | undefined>()
   const open: { readonly apply: WorkspaceTemplateApply; readonly at: string | undefined }[] = [
@@ -83,7 +71,7 @@ function reachableFrom(cache: Cache, start: WorkspaceTemplateApply): ReadonlyMap
   return cameFrom
 }
 
-/** The circle an apply is in, from itself to itself; undefined when there is none. */
+/** The cycle an apply is in, from itself to itself; undefined when there is none. */
 export function cycleOf(cache: Cache, apply: WorkspaceTemplateApply): readonly string[] | undefined {
   const own = refText(apply.metadata, apply.metadata.namespace)
   const reached = reachableFrom(cache, apply)
@@ -98,9 +86,9 @@ export function dependentsOf(cache: Cache, apply: WorkspaceTemplateApply): reado
   const own = refText(apply.metadata, apply.metadata.namespace)
   const reached = reachableFrom(cache, apply)
   return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own, brief: true })
-    .filter((other) => allowsNamespace(apply, other.metadata.namespace ?? ''))
-    .map((other) => refText(other.metadata, other.metadata.namespace))
+    .keys(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own })
+    .filter((other) => allowsNamespace(apply, other.namespace ?? ''))
+    .map(keyText)
     .filter((text) => text !== own && !reached.has(text))
     .sort()
 }

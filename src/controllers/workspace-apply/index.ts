@@ -1,10 +1,11 @@
-// The controller for WorkspaceTemplateApply: keeps what Terraform made as the template and the variables say.
+// The controller for WorkspaceTemplateApply: runs Terraform whenever template or variables differ from what was applied.
 import {
   type AnyObject,
   CLUSTER_NAME_LABEL,
   type KindRef,
-  keyOf,
+  keyText,
   readCluster,
+  toKey,
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
@@ -14,45 +15,46 @@ import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { actOnApply } from './act.ts'
 import type { Action } from './actions.ts'
-import { briefApply } from './brief.ts'
 import { decide } from './decide.ts'
 import { BY_DEPENDENCY, BY_TEMPLATE, dependencyValues, refText, templateValues } from './dependencies.ts'
 import { type Observed, type ObserveOptions, observeApply } from './observe.ts'
-import { MOMENT_MS, recentSources } from './recent-sources.ts'
+import { LIFETIME_MS, recentSources } from './recent-sources.ts'
 import { isReported, statusOf } from './status.ts'
 
-export interface WorkspaceApplyOptions {
+interface WorkspaceApplyOptions {
   readonly engine: Engine
   /** Cluster in the version that the server serves; absent where there is no Cluster API. */
   readonly clusterKind?: KindRef
-  /** Seconds before another attempt, for tests in a hurry. */
+  /** Seconds before another attempt; shorter in tests. */
   readonly backoff?: ObserveOptions['backoff']
-  /** Seconds between two looks at ConfigMaps and Secrets that a template reads. */
+  /** Seconds between two reads of ConfigMaps and Secrets that a template refers to. */
   readonly sourceSeconds?: number
+  readonly approval?: ObserveOptions['approval']
   /** Serve the namespace of the oldest apply only. */
   readonly singleTenant?: boolean
 }
 
 const BY_CLUSTER = 'cluster'
-const BY_TURN = 'turn'
+const BY_ROLLOUT = 'rollout'
 
 export function workspaceApplyController(
   options: WorkspaceApplyOptions,
 ): Controller<WorkspaceTemplateApply, Observed, Action> {
-  const { engine, clusterKind, backoff, sourceSeconds, singleTenant } = options
+  const { engine, clusterKind, backoff, sourceSeconds, singleTenant, approval } = options
   const observing: ObserveOptions = {
     engine,
     clusterKind,
     sourceSeconds,
     singleTenant,
-    sources: recentSources(Math.min(MOMENT_MS, (sourceSeconds ?? Number.POSITIVE_INFINITY) * 1000)),
+    approval,
+    sources: recentSources(Math.min(LIFETIME_MS, (sourceSeconds ?? Number.POSITIVE_INFINITY) * 1000)),
     ...(backoff ? { backoff } : {}),
   }
   return {
     name: 'workspacetemplateapply',
     kind: WorkspaceTemplateApply,
     // A run that failed is reported before the next one takes its place.
-    reportsAtRest: ({ apply, view: { record } }) =>
+    defersStatus: ({ apply, view: { record } }) =>
       record?.run?.fault === undefined || isReported(apply, record.run.id, record.run.phase),
     wakes: [
       { kind: WorkspaceTemplate, toKeys: usersOf, ignores: isOnlyStatus },
@@ -62,56 +64,48 @@ export function workspaceApplyController(
     indexes: [
       { kind: WorkspaceTemplateApply, name: BY_DEPENDENCY, values: dependencyValues },
       { kind: WorkspaceTemplateApply, name: BY_TEMPLATE, values: templateValues },
-      { kind: WorkspaceTemplateApply, name: BY_TURN, values: turnValues },
+      { kind: WorkspaceTemplateApply, name: BY_ROLLOUT, values: rolloutValues },
       { kind: WorkspaceTemplateApply, name: BY_CLUSTER, values: clusterValues },
     ],
-    briefs: [{ kind: WorkspaceTemplateApply, brief: briefApply }],
     observe: (world, apply) => observeApply(world, apply, observing),
     decide,
-    act: (world, seen, action) => actOnApply(engine, world, seen, action),
+    act: (world, observed, action) => actOnApply(engine, world, observed, action),
     status: statusOf,
   }
 }
 
-/** A template counts its users in its status: that must not wake every one of them. */
+/** A template counts its users in its status: that must not reconcile every one of them. */
 function isOnlyStatus(now: AnyObject, before: AnyObject): boolean {
-  const said = ({ metadata: { generation, annotations, labels, deletionTimestamp } }: AnyObject) => ({
+  const relevant = ({ metadata: { generation, annotations, labels, deletionTimestamp } }: AnyObject) => ({
     generation,
     annotations,
     labels,
     deletionTimestamp,
   })
-  return jsonEqual(said(now), said(before))
+  return jsonEqual(relevant(now), relevant(before))
 }
 
 function usersOf(changed: Projected<AnyObject>, cache: Cache) {
   const value = refText(changed.metadata, changed.metadata.namespace)
-  return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TEMPLATE, value, brief: true })
-    .map(keyOf)
+  return cache.keys(WorkspaceTemplateApply, { index: BY_TEMPLATE, value })
 }
 
-/** Those that wait for it, those it waits for (they may be going), and those that wait for their turn after it. */
+/** Its dependents, its dependencies that are being deleted, and the applies that wait for a rollout slot. */
 function neighboursOf(changed: Projected<AnyObject>, cache: Cache) {
   const own = refText(changed.metadata, changed.metadata.namespace)
-  const waiting = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
-    index: BY_DEPENDENCY,
-    value: own,
-    brief: true,
-  })
+  const waiting = cache.keys(WorkspaceTemplateApply, { index: BY_DEPENDENCY, value: own })
   const going = dependencyValues(changed).flatMap((text) => {
-    const [namespace = '', name = ''] = text.split('/')
-    const other = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
-    return other?.metadata.deletionTimestamp ? [other] : []
+    const key = toKey(text)
+    return cache.get(WorkspaceTemplateApply, key)?.metadata.deletionTimestamp ? [key] : []
   })
   const next = templateValues(changed).flatMap((value) =>
-    cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_TURN, value, brief: true }),
+    cache.keys(WorkspaceTemplateApply, { index: BY_ROLLOUT, value }),
   )
-  return [...waiting, ...going, ...next].filter((other) => other.metadata.uid !== changed.metadata.uid).map(keyOf)
+  return [...waiting, ...going, ...next].filter((other) => keyText(other) !== own)
 }
 
-/** The template of an apply that waits for its turn. An index, because every change of every apply asks for them. */
-function turnValues(object: AnyObject): readonly string[] {
+/** Index values: the template of an apply that waits for a rollout slot. Looked up on every change of an apply. */
+function rolloutValues(object: AnyObject): readonly string[] {
   const { conditions = [] } = (object as WorkspaceTemplateApply).status ?? {}
   const isWaiting = conditions.some(({ type, reason }) => type === 'Ready' && reason === 'WaitingForTurn')
   return isWaiting ? templateValues(object) : []
@@ -122,11 +116,9 @@ function clusterValues(object: AnyObject): readonly string[] {
   return name === undefined ? [] : [`${object.metadata.namespace ?? ''}/${name}`]
 }
 
-/** Of a Cluster an apply asks only whether it is paused; that it no longer is, the object before the change tells. */
+/** Of a Cluster only its pause matters; the end of a pause is found in the object before the change. */
 function ofCluster(changed: Projected<AnyObject>, cache: Cache) {
   if (!readCluster(changed).paused) return []
   const value = refText(changed.metadata, changed.metadata.namespace)
-  return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_CLUSTER, value, brief: true })
-    .map(keyOf)
+  return cache.keys(WorkspaceTemplateApply, { index: BY_CLUSTER, value })
 }

@@ -12,14 +12,14 @@ import {
 } from '#api'
 import { createSimulatedEngine, type Run, type RunRecord } from '#engine'
 import { silentLog } from '#lib'
-import { type AnyController, createTurn } from '#runtime'
-import { anApply, aTemplate, handWoundClock, memoryCluster } from '#testing'
+import { type AnyController, createReconcile } from '#runtime'
+import { anApply, aTemplate, manualClock, memoryCluster } from '#testing'
 import { decide as decideTemplate, workspaceTemplateController } from '../workspace-template/index.ts'
 import { decide } from './decide.ts'
 import { cycleOf, dependentsOf, unreadyOf, usersOfTemplate } from './dependencies.ts'
 import { workspaceApplyController } from './index.ts'
-import { observeApply } from './observe.ts'
-import { turnOf } from './rollout.ts'
+import { dueIn, observeApply, reportedResources } from './observe.ts'
+import { slotOf } from './rollout.ts'
 
 const Cluster = clusterKind('v1beta2')
 const READY = { type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime: '' } as const
@@ -28,7 +28,7 @@ function open(
   objects: readonly (readonly [typeof WorkspaceTemplateApply | typeof WorkspaceTemplate | typeof Cluster, AnyObject])[],
 ) {
   const cluster = memoryCluster()
-  const clock = handWoundClock()
+  const clock = manualClock()
   const engine = createSimulatedEngine({ objects: cluster.objects, clock, log: silentLog })
   const controllers = [workspaceApplyController({ engine, clusterKind: Cluster }), workspaceTemplateController()]
   for (const { kind, wakes, indexes = [] } of controllers) {
@@ -66,7 +66,7 @@ describe('applies that wait for each other', () => {
     assert.deepEqual(unreadyOf(world.cache, find('a')), ['default/c', 'default/d'])
   })
 
-  it('in a circle are told the whole circle', () => {
+  it('in a cycle report the whole cycle', () => {
     const { world, find } = open([apply('a', ['b']), apply('b', ['c']), apply('c', ['a']), apply('d', ['a'])])
     assert.deepEqual(cycleOf(world.cache, find('a')), ['default/a', 'default/b', 'default/c', 'default/a'])
     assert.equal(cycleOf(world.cache, find('d')), undefined)
@@ -109,7 +109,7 @@ describe('applies of two namespaces', () => {
       assert.deepEqual(dependentsOf(world.cache, find('vpc')), row.dependents)
       assert.deepEqual(unreadyOf(world.cache, eks), row.unready)
       const template = { ...aTemplate(), metadata: { name: 'demo', namespace: 'default', ...metadata } }
-      const users = usersOfTemplate(world.cache, template).filter((user) => user.metadata.namespace === 'tenant')
+      const users = usersOfTemplate(world.cache, template).filter((user) => user.namespace === 'tenant')
       assert.equal(users.length, row.users)
     })
 
@@ -139,18 +139,18 @@ describe('a manager that serves one namespace', () => {
       at('default', 'third', '2026-01-03T00:00:00Z'),
       at('tenant', 'second', '2026-01-02T00:00:00Z'),
     ])
-    const seen = (namespace: string, name: string, singleTenant = true) =>
+    const observed = (namespace: string, name: string, singleTenant = true) =>
       observeApply(world, world.cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })!, {
         engine,
         clusterKind: Cluster,
         singleTenant,
       })
-    assert.equal((await seen('default', 'third')).otherTenant, undefined)
-    const refused = await seen('tenant', 'second')
+    assert.equal((await observed('default', 'third')).otherTenant, undefined)
+    const refused = await observed('tenant', 'second')
     assert.equal(refused.otherTenant, 'default')
     const decision = decide(refused)
     assert.ok(decision.is === 'stalled' && decision.reason === 'SharedRunnerRefused', JSON.stringify(decision))
-    assert.equal(decide(await seen('tenant', 'second', false)).is, 'act')
+    assert.equal(decide(await observed('tenant', 'second', false)).is, 'act')
     const { metadata } = refused.apply
     const deleted = { ...refused, apply: { ...refused.apply, metadata: { ...metadata, deletionTimestamp: 'now' } } }
     assert.equal(decide(deleted as never).is, 'act', 'deletion goes on')
@@ -169,15 +169,15 @@ describe('a change of a template', () => {
   it('reaches the oldest applies first, a few at a time', () => {
     const { world, find } = open(fleet)
     assert.deepEqual(
-      ['a', 'b', 'c', 'd', 'e'].map((name) => turnOf(world.cache, find(name), template).is),
+      ['a', 'b', 'c', 'd', 'e'].map((name) => slotOf(world.cache, find(name), template).is),
       ['now', 'now', 'now', 'later', 'later'],
     )
   })
 
   it('goes on when one of them has it', () => {
     const { world, find } = open([old('a', '2026-01-01T00:00:00Z', 2), ...fleet.slice(1)])
-    assert.equal(turnOf(world.cache, find('d'), template).is, 'now')
-    assert.equal(turnOf(world.cache, find('e'), template).is, 'later')
+    assert.equal(slotOf(world.cache, find('d'), template).is, 'now')
+    assert.equal(slotOf(world.cache, find('e'), template).is, 'later')
   })
 
   it('can be stopped, and does not hold up who is new or changed by hand', () => {
@@ -186,10 +186,10 @@ describe('a change of a template', () => {
       metadata: { ...template.metadata, annotations: { 'capt.appthrust.com/rollout': 'paused' } },
     }
     const { world, find } = open([...fleet, apply('new')])
-    assert.equal(turnOf(world.cache, find('a'), stopped).is, 'stopped')
-    assert.equal(turnOf(world.cache, find('new'), stopped).is, 'now')
+    assert.equal(slotOf(world.cache, find('a'), stopped).is, 'stopped')
+    assert.equal(slotOf(world.cache, find('new'), stopped).is, 'now')
     const changed = { ...find('e'), metadata: { ...find('e').metadata, generation: 2 } }
-    assert.equal(turnOf(world.cache, changed as never, template).is, 'now')
+    assert.equal(slotOf(world.cache, changed as never, template).is, 'now')
   })
 })
 
@@ -235,13 +235,13 @@ describe('an apply of a Cluster', () => {
     assert.equal((await open([labelled, cluster(false)]).observe('demo')).paused, undefined)
   })
 
-  it('holds a move back from before its run until after its end was told', async () => {
+  it('holds a move back from before its run until after its end was reported', async () => {
     const { controllers, world, peek, find, engine } = open([
       labelled,
       cluster(false),
       [WorkspaceTemplate, { ...aTemplate(), metadata: { name: 'demo', namespace: 'default', generation: 1 } }],
     ])
-    const turn = createTurn(controllers[0] as unknown as AnyController, world)
+    const turn = createReconcile(controllers[0] as unknown as AnyController, world)
     const key = { namespace: 'default', name: 'demo' }
     const blocked = () =>
       'clusterctl.cluster.x-k8s.io/block-move' in
@@ -320,8 +320,8 @@ describe('credentials that come from no Secret', () => {
 
   for (const verb of ['apply', 'destroy'] as const)
     it(`count as unchanged after a failed ${verb}, so that its backoff holds`, async () => {
-      const seen = await look(aRun(verb, {}))
-      assert.deepEqual([seen.credentialsChanged, seen.dueInSeconds], [false, 30])
+      const observed = await look(aRun(verb, {}))
+      assert.deepEqual([observed.credentialsChanged, observed.dueInSeconds], [false, 30])
       assert.equal((await look(aRun(verb, { attempt: 3 }))).dueInSeconds, 120)
     })
 
@@ -332,4 +332,43 @@ describe('credentials that come from no Secret', () => {
     const used = { credentialRefs: ['default/aws'], credentials: 'another version' }
     assert.equal((await look(aRun('destroy', used), spec)).credentialsChanged, true)
   })
+})
+
+describe('the status of an apply whose record is lost speaks of', () => {
+  const plan = { add: 5, change: 1, destroy: 1, replace: 2 }
+  const run = { id: 'r', verb: 'apply', phase: 'Apply', attempt: 1, startedAt: '2026-01-01T00:00:00Z' } as const
+  const state = { serial: 1, lineage: 'l', resources: 3 }
+  const rows: readonly (readonly [string, WorkspaceTemplateApply['status'], number])[] = [
+    ['nothing before its first run', undefined, 0],
+    ['the resources of the saved state', { state }, 3],
+    ['what a run that is under way makes', { run, plan }, 7],
+    ['the larger of both', { run, plan: { ...plan, add: 0 }, state }, 3],
+    ['nothing that is yet to be planned', { run: { ...run, phase: 'Init' } }, 0],
+    [
+      'nothing that a run has made which ended: that is in its state',
+      { run: { ...run, finishedAt: 'x' }, plan, state },
+      3,
+    ],
+    ['nothing that a destroy makes', { run: { ...run, verb: 'destroy' }, plan, state }, 3],
+  ]
+  for (const [what, status, expected] of rows) it(what, () => assert.equal(reportedResources({ status }), expected))
+})
+
+describe('the next attempt', () => {
+  const nowMs = Date.parse('2026-01-01T12:00:00Z')
+  const fault = { kind: 'unknown', code: 'CAPT_X', message: 'm', hint: 'h' } as const
+  const failedAt = (secondsAgo: number) => {
+    const finishedAt = new Date(nowMs - secondsAgo * 1000).toISOString()
+    return { run: { verb: 'apply', attempt: 1, startedAt: finishedAt, finishedAt, fault } } as unknown as RunRecord
+  }
+  for (const [what, secondsAgo, due] of [
+    ['waits for the backoff', 0, 30],
+    ['waits for the rest of the backoff', 10, 20],
+    ['is due an hour later', 3600, -3570],
+    ['is due when the failure was written down by a clock that is an hour ahead', -3600, 0],
+  ] as const)
+    it(what, () => {
+      const seconds = dueIn(failedAt(secondsAgo), false, nowMs, () => 30)
+      assert.equal(seconds, due)
+    })
 })

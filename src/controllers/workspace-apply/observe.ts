@@ -24,37 +24,46 @@ import {
   type RunRecord,
   readSource,
   renderWorkspace,
+  type ToolChoice,
   type WorkspaceView,
   workspaceSources,
 } from '#engine'
 import type { Projected } from '#kube'
 import { isCaptError, parseDuration } from '#lib'
 import type { World } from '#runtime'
+import { type ApprovalOptions, DEFAULT_APPROVAL, type ObservedApproval, observeApproval } from './approval/approval.ts'
+import { asTarget, observeSpeculation, type Speculation } from './approval/speculation.ts'
 import { cycleOf, dependentsOf, refText, unreadyOf } from './dependencies.ts'
+import { type ObservedDrift, observeDrift } from './drift/observe.ts'
 import { type Reader, type RecentSources, recentSources } from './recent-sources.ts'
-import { type Turn, turnOf } from './rollout.ts'
+import { type RolloutSlot, slotOf } from './rollout.ts'
 import { otherTenant } from './tenant.ts'
 
 export interface Observed {
   readonly apply: WorkspaceTemplateApply
   readonly owner: Owner
   readonly view: WorkspaceView
-  /** What is left, read when a deletion is about to find that nothing is, and when the record is damaged. */
+  /** Resources found outside the record; read before a deletion ends without destroy, and when the record is damaged. */
   readonly remains?: Reconstruction | undefined
-  /** What keeps everything still, in words. */
+  /** Why the apply is paused; undefined when it is not. */
   readonly paused: string | undefined
   readonly template: WorkspaceTemplate | undefined
   /** Why the template may not be used. */
   readonly forbidden: string | undefined
   /** Undefined while a run is on or the template is missing. */
   readonly rendering: Rendering | undefined
-  /** ConfigMaps and Secrets are read, not watched: look at them again after this time. Undefined when there are none. */
-  readonly lookAgainSeconds: number | undefined
+  /** ConfigMaps and Secrets are not watched: they are read again after this time. Undefined when there are none. */
+  readonly recheckSeconds: number | undefined
+  /** The program that a run would use, or why there is none; undefined where there is nothing to choose. */
+  readonly tool?: ToolChoice | undefined
   readonly missingSecrets: readonly string[]
   readonly unready: readonly string[]
   readonly cycle: readonly string[] | undefined
   readonly dependents: readonly string[]
-  readonly turn: Turn
+  readonly slot: RolloutSlot
+  readonly approval: ObservedApproval
+  readonly speculation?: Speculation | undefined
+  readonly drift: ObservedDrift
   /** The namespace that may run Terraform here instead of this one; undefined when this one may. */
   readonly otherTenant?: string | undefined
   /** Seconds until another attempt is due; zero or less means now. */
@@ -63,7 +72,7 @@ export interface Observed {
   readonly deletionLeftSeconds: number | undefined
   /** The credentials are not those the last run failed with. */
   readonly credentialsChanged: boolean
-  /** Value of the retry annotation that no run has answered yet. */
+  /** Value of the retry annotation that no run has taken yet. */
   readonly retryToken: string | undefined
 }
 
@@ -72,9 +81,10 @@ export interface ObserveOptions {
   readonly clusterKind: KindRef | undefined
   readonly backoff?: (kind: FaultKind, attempt: number) => number
   readonly sourceSeconds?: number | undefined
-  /** Runs share what must not be shared by tenants: only one namespace is served. */
+  /** Runs share one identity and disk: only one namespace is served. */
   readonly singleTenant?: boolean | undefined
-  /** What earlier turns have read a moment ago; nothing when left out. */
+  readonly approval?: ApprovalOptions | undefined
+  /** Cache of what earlier reconciles read; empty when left out. */
   readonly sources?: RecentSources
 }
 
@@ -92,6 +102,7 @@ export async function observeApply(
     backoff = backoffSeconds,
     sourceSeconds = SOURCE_SECONDS,
     singleTenant = false,
+    approval = DEFAULT_APPROVAL,
     sources = recentSources(),
   }: ObserveOptions,
 ): Promise<Observed> {
@@ -105,7 +116,7 @@ export async function observeApply(
   const refs = template ? workspaceSources(template, apply) : []
   const { rendering, forbidden } =
     template && isQuiet
-      ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, apply)
+      ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, asTarget(apply))
       : { rendering: undefined, forbidden: undefined }
   const credentialsChanged = isQuiet && (await areCredentialsChanged(objects, view.record, apply))
   const isDone = rendering?.ok === true && isAsApplied(view.record, rendering.workspace.hash)
@@ -114,8 +125,8 @@ export async function observeApply(
     owner: ownerOf(apply),
     view,
     remains:
-      isRecordDamaged || needsLastLook(apply, view)
-        ? await engine.reconstruct(ownerOf(apply), apply.status?.state?.resources)
+      isRecordDamaged || needsReconstruction(apply, view)
+        ? await engine.reconstruct(ownerOf(apply), reportedResources(apply))
         : undefined,
     paused: pauseOf(clusterOf(cache, clusterKind, apply), apply),
     template,
@@ -124,12 +135,16 @@ export async function observeApply(
         ? `WorkspaceTemplate ${ref.namespace}/${ref.name} does not allow references from namespace ${namespace}`
         : forbidden,
     rendering,
-    lookAgainSeconds: refs.length > 0 ? sourceSeconds : undefined,
+    tool: isQuiet ? toolOf(engine, apply, rendering, view.record) : undefined,
+    recheckSeconds: refs.length > 0 ? sourceSeconds : undefined,
     missingSecrets: isDone || !isQuiet ? [] : await missingSecretsOf(objects, apply),
     unready: unreadyOf(cache, apply),
     cycle: cycleOf(cache, apply),
     dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
-    turn: template ? turnOf(cache, apply, template) : { is: 'now' },
+    slot: template ? slotOf(cache, apply, template) : { is: 'now' },
+    approval: await observeApproval(objects, apply, template, view.record, approval, clock.now()),
+    speculation: observeSpeculation(cache, apply, clock.now()),
+    drift: await observeDrift(engine, apply, template, view.record, rendering, clock.now()),
     otherTenant: singleTenant && !isDone ? otherTenant(cache, apply) : undefined,
     dueInSeconds: dueIn(view.record, credentialsChanged, clock.now(), backoff),
     deletionLeftSeconds: deletionLeft(apply, view.record, clock.now()),
@@ -138,7 +153,7 @@ export async function observeApply(
   }
 }
 
-/** A record that cannot be read is unknown, and nothing more: the other sources say what to do. */
+/** An unreadable record counts as unknown; other sources are read instead. */
 async function observeRun(
   engine: Engine,
   key: { readonly namespace: string; readonly name: string },
@@ -151,8 +166,15 @@ async function observeRun(
   }
 }
 
-/** A record that is gone or has nothing may be the one that was lost: state and copies are looked for by their names. */
-function needsLastLook({ metadata, spec }: WorkspaceTemplateApply, { record, activity }: WorkspaceView): boolean {
+/** Resources that the status speaks of: the last witness of a record that was lost. A run that had planned may have made all of it. */
+export function reportedResources({ status }: Pick<WorkspaceTemplateApply, 'status'>): number {
+  const { run, plan, state } = status ?? {}
+  const isUnderWay = run?.verb === 'apply' && run.finishedAt === undefined
+  return Math.max(state?.resources ?? 0, isUnderWay ? (plan?.add ?? 0) + (plan?.replace ?? 0) : 0)
+}
+
+/** A missing or empty record may have been lost: state and copies are looked up by name. */
+function needsReconstruction({ metadata, spec }: WorkspaceTemplateApply, { record, activity }: WorkspaceView): boolean {
   if (!metadata.deletionTimestamp || spec.retainWorkspaceOnDelete || activity !== 'idle') return false
   return metadata.finalizers?.includes(APPLY_FINALIZER) === true && isNothingLeft(record) && !isDestroyed(record)
 }
@@ -175,6 +197,16 @@ export function ownerOf(apply: WorkspaceTemplateApply): Owner {
   const cluster = labels?.[CLUSTER_NAME_LABEL]
   const { apiVersion, kind } = apply
   return { namespace, name, uid, apiVersion, kind, ...(cluster === undefined ? {} : { cluster }) }
+}
+
+function toolOf(
+  engine: Engine,
+  { metadata }: WorkspaceTemplateApply,
+  rendering: Rendering | undefined,
+  record: RunRecord | undefined,
+): ToolChoice | undefined {
+  const verb = metadata.deletionTimestamp === undefined ? 'apply' : 'destroy'
+  return engine.toolFor?.({ verb, ...(rendering?.ok ? { workspace: rendering.workspace } : {}) }, record)
 }
 
 function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, apply: WorkspaceTemplateApply) {
@@ -212,13 +244,13 @@ async function missingSecretsOf(objects: World['objects'], apply: WorkspaceTempl
   for (const ref of apply.spec.waitForSecrets) {
     const key = { namespace: ref.namespace ?? namespace, name: ref.name }
     const secret = await objects.get<Secret>(SecretKind, key)
-    // A Secret that does not let us know of it might as well not exist: no oracle for other namespaces.
+    // A Secret that does not allow the reference counts as missing: existence is not disclosed.
     if (!secret || !allowsNamespace(secret, namespace)) missing.push(`${key.namespace}/${key.name}`)
   }
   return missing.sort()
 }
 
-/** Changed credentials begin the backoff again: their first wait holds, however many attempts have failed. */
+/** Changed credentials reset the backoff to its first delay. */
 export function dueIn(
   record: RunRecord | undefined,
   credentialsChanged: boolean,
@@ -227,7 +259,10 @@ export function dueIn(
 ): number {
   const run = record?.run
   if (!run?.fault || run.finishedAt === undefined) return 0
-  const dueMs = Date.parse(run.finishedAt) + backoff(run.fault.kind, credentialsChanged ? 1 : run.attempt) * 1000
+  const finishedMs = Date.parse(run.finishedAt)
+  // By the clock of another host, which is ahead of ours: how long ago it was is not known.
+  if (finishedMs > nowMs) return 0
+  const dueMs = finishedMs + backoff(run.fault.kind, credentialsChanged ? 1 : run.attempt) * 1000
   return Math.ceil((dueMs - nowMs) / 1000)
 }
 
@@ -243,7 +278,7 @@ export function deletionLeft(
   return Math.ceil((Date.parse(since) + parseDuration(spec.deletionTimeout ?? DELETION_TIMEOUT) - nowMs) / 1000)
 }
 
-/** Asked only after a failure that credentials can mend. Without a Secret to compare they count as unchanged. */
+/** Read only after a credentials fault. Without a Secret to compare they count as unchanged. */
 async function areCredentialsChanged(
   objects: World['objects'],
   record: RunRecord | undefined,
@@ -253,7 +288,7 @@ async function areCredentialsChanged(
   if (run?.fault?.kind !== 'credentials') return false
   const used = run.credentialRefs ?? []
   const own = apply.spec.credentialsRef
-  // A new reference changes the inputs of an apply; a destroy works from frozen inputs, and takes the reference anew.
+  // A new reference changes the inputs of an apply; a destroy has frozen inputs and reads the reference again.
   if (run.verb === 'destroy' && own && !used.includes(refText(own, apply.metadata.namespace))) return true
   if (used.length === 0 || run.credentials === undefined) return false
   const refs = used.map((text) => {

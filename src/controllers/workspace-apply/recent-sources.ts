@@ -1,34 +1,34 @@
-// The turns around a run follow each other within a moment and ask for the same ConfigMaps and Secrets. What was read is
-// used again for a few seconds, for the same request only; what was missing is always looked for.
+// Cache of the ConfigMaps and Secrets of an apply: the reconciles around a run read the same ones within seconds. An
+// entry serves one request (uid, generation, retry) and expires; a missing object is never cached.
 import { type AnyObject, keyText, RETRY_ANNOTATION } from '#api'
 import type { Objects } from '#kube'
 import type { Clock } from '#lib'
 
 export type Reader = Pick<Objects, 'get'>
 
-/** Longer than a manager with a hundred runs at once takes from the first turn to the last. */
-export const MOMENT_MS = 20_000
+/** Longer than a manager with a hundred concurrent runs takes from the first reconcile to the last. */
+export const LIFETIME_MS = 20_000
 
-interface Moment {
+interface Entry {
   readonly untilMs: number
   readonly reads: Map<string, Promise<unknown>>
 }
 
-/** `after`: the failed run that this turn follows, if any; what it has read may be what was wrong. */
+/** `after`: the failed run that this reconcile follows, if any; what it read may have been the cause. */
 export type RecentSources = (objects: Reader, clock: Clock, apply: AnyObject, after?: string) => Reader
 
-export function recentSources(momentMs = MOMENT_MS): RecentSources {
-  const moments = new Map<string, Moment>()
+export function recentSources(lifetimeMs = LIFETIME_MS): RecentSources {
+  const entries = new Map<string, Entry>()
   return (objects, clock, { metadata }, after) => {
     const nowMs = clock.monotonic()
-    for (const [request, { untilMs }] of moments) {
+    for (const [request, { untilMs }] of entries) {
       if (untilMs > nowMs) break
-      moments.delete(request)
+      entries.delete(request)
     }
     const { uid, generation, annotations } = metadata
     const request = JSON.stringify([uid, generation, annotations?.[RETRY_ANNOTATION], after])
-    const { reads } = moments.get(request) ?? { reads: new Map<string, Promise<unknown>>() }
-    if (!moments.has(request)) moments.set(request, { untilMs: nowMs + momentMs, reads })
+    const { reads } = entries.get(request) ?? { reads: new Map<string, Promise<unknown>>() }
+    if (!entries.has(request)) entries.set(request, { untilMs: nowMs + lifetimeMs, reads })
     return {
       get(kind, key) {
         const id = `${kind.kind} ${keyText(key)}`

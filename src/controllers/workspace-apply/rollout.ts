@@ -1,38 +1,45 @@
-// A change of a template reaches every apply that uses it, a few at a time, oldest first. Those that fail keep their place,
-// so a bad change stops by itself; an annotation on the template stops it by hand.
-import type { WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+// Rollout of a template change to its applies: a few at a time, oldest first. A failed apply keeps its slot, so a bad
+// change stops by itself; an annotation on the template stops it by hand.
+import { keyText, type WorkspaceTemplate, type WorkspaceTemplateApply } from '#api'
 import type { Cache, Projected } from '#kube'
-import { refText, usersOfTemplate } from './dependencies.ts'
+import { usersOfTemplate } from './dependencies.ts'
+import { type ApplySummary, summarizeApply } from './summary.ts'
 
-/** On a template: `paused` keeps applies that work from taking a change of it. */
-export const ROLLOUT_ANNOTATION = 'capt.appthrust.com/rollout'
-/** Applies that take a change at the same time. */
-export const AT_ONCE = 3
+/** On a template: `paused` stops the rollout of its changes. */
+const ROLLOUT_ANNOTATION = 'capt.appthrust.com/rollout'
+/** Applies that may take a change at the same time. */
+const AT_ONCE = 3
 
-export type Turn =
+export type RolloutSlot =
   | { readonly is: 'now' }
   | { readonly is: 'stopped' }
   | { readonly is: 'later'; readonly ahead: number }
 
-/** Applied at least once, with an earlier generation of the template than the one that is there now. */
-export function isBehind(apply: WorkspaceTemplateApply, template: WorkspaceTemplate): boolean {
-  const { appliedHash, templateGeneration } = apply.status ?? {}
+/** Applied at least once, with an earlier generation of the template. */
+export function isBehind(
+  { appliedHash, templateGeneration }: Pick<ApplySummary, 'appliedHash' | 'templateGeneration'>,
+  template: WorkspaceTemplate,
+): boolean {
   return appliedHash !== undefined && templateGeneration !== template.metadata.generation
 }
 
-export function turnOf(cache: Cache, apply: Projected<WorkspaceTemplateApply>, template: WorkspaceTemplate): Turn {
-  if (!isBehind(apply, template)) return { is: 'now' }
-  // A person who changes the apply itself wants it now.
-  const said = apply.status?.conditions?.find(({ type }) => type === 'Ready')?.observedGeneration
-  if (said !== undefined && said !== apply.metadata.generation) return { is: 'now' }
+export function slotOf(
+  cache: Cache,
+  apply: Projected<WorkspaceTemplateApply>,
+  template: WorkspaceTemplate,
+): RolloutSlot {
+  const own = summarizeApply(apply)
+  if (!isBehind(own, template)) return { is: 'now' }
+  // A change of the apply itself does not wait.
+  const reported = apply.status?.conditions?.find(({ type }) => type === 'Ready')?.observedGeneration
+  if (reported !== undefined && reported !== apply.metadata.generation) return { is: 'now' }
   if (template.metadata.annotations?.[ROLLOUT_ANNOTATION] === 'paused') return { is: 'stopped' }
   const ahead = usersOfTemplate(cache, template)
-    .filter((other) => isBehind(other, template) && !other.metadata.deletionTimestamp && !other.spec.suspend)
-    .filter((other) => isOlder(other, apply)).length
+    .filter((other) => isBehind(other, template) && !other.isDeleting && !other.isSuspended)
+    .filter((other) => isOlder(other, own)).length
   return ahead < AT_ONCE ? { is: 'now' } : { is: 'later', ahead }
 }
 
-function isOlder(a: WorkspaceTemplateApply, b: WorkspaceTemplateApply): boolean {
-  const [at, bt] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? '']
-  return at === bt ? refText(a.metadata, '') < refText(b.metadata, '') : at < bt
+function isOlder(a: ApplySummary, b: ApplySummary): boolean {
+  return a.createdAt === b.createdAt ? keyText(a) < keyText(b) : a.createdAt < b.createdAt
 }

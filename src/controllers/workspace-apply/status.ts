@@ -1,62 +1,72 @@
-// What an apply says about itself, from its record: the record outlives every process and every move, the status does not.
+// Status of a WorkspaceTemplateApply, derived from its record: the record survives restarts and moves, the status does not.
 import type { WorkspaceTemplateApply } from '#api'
-import { faultPolicy, isAsApplied, workspaceNameOf } from '#engine'
+import { faultPolicy, isAsApplied, type Run, type Suspect, workspaceNameOf } from '#engine'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
-import { deletingCondition, pausedCondition } from '../cluster/life-conditions.ts'
+import { deletingCondition, pausedCondition } from '../shared/conditions.ts'
 import type { Action } from './actions.ts'
+import { approvalConditions, planStatus } from './approval/approval.ts'
 import { textOf } from './decide-fault.ts'
+import { driftCondition, driftStatus } from './drift/status.ts'
 import type { Observed } from './observe.ts'
+import { queueOf } from './queued.ts'
 import { undeclaredCondition } from './undeclared.ts'
 
 type Phase = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['phase']>
 
-export function statusOf(seen: Observed, decision: Decision<Action>): StatusReport {
-  const { apply, view, rendering, template } = seen
+export function statusOf(observed: Observed, decision: Decision<Action>): StatusReport {
+  const { apply, view, rendering, template } = observed
   const { record } = view
   const run = record?.run
   const hash = rendering?.ok ? rendering.workspace.hash : undefined
-  const undeclared = undeclaredCondition(seen)
+  const undeclared = undeclaredCondition(observed)
+  const approval = approvalConditions(observed, decision)
+  const drift = driftCondition(observed)
   const isUpToDate = hash !== undefined && isAsApplied(record, hash)
   return {
     fields: {
       workspaceName: workspaceNameOf(apply.metadata.name),
       applied: record?.applied !== undefined,
       lastAppliedTime: record?.applied?.at,
-      phase: phaseOf(seen, decision),
+      phase: phaseOf(observed, decision),
       ...(hash === undefined ? {} : { observedHash: hash }),
       appliedHash: record?.applied?.hash,
       ...(isUpToDate ? { templateGeneration: template?.metadata.generation } : {}),
-      run: run && {
-        id: run.id,
-        verb: run.verb,
-        phase: run.phase,
-        attempt: run.attempt,
-        startedAt: run.startedAt,
-        finishedAt: run.finishedAt,
-        progress: run.progress,
-        address: run.address,
-      },
-      plan: run?.plan,
+      // Without a record the last run and the number of resources stay: they are needed when the record was lost.
+      ...(record
+        ? {
+            run: run && { ...runFields(run), queue: queueOf(observed) },
+            plan: planStatus(observed),
+            state: record.state,
+          }
+        : {}),
       outputs: record?.applied?.outputs,
       ...(run?.fault || run?.phase === 'Succeeded' ? { lastError: isUpToDate ? undefined : run.fault } : {}),
       attempts: run?.attempt,
       suspects: record && record.suspects.length > 0 ? record.suspects : undefined,
-      // Without a record the last word about resources stays: it is a witness when everything else is lost.
-      ...(record ? { state: record.state } : {}),
+      drift: driftStatus(observed),
     },
     conditions: [
-      syncedCondition(seen, decision),
-      ...suspectsCondition(seen),
+      syncedCondition(observed, decision),
+      ...suspectsCondition(observed),
       ...(undeclared.draft ? [undeclared.draft] : []),
-      pausedCondition(seen.paused),
+      ...approval.conditions,
+      ...(drift.draft ? [drift.draft] : []),
+      pausedCondition(observed.paused),
       deletingCondition(apply.metadata.deletionTimestamp !== undefined, decision),
     ],
-    failed: failedAttempt(seen, decision),
-    warnings: undeclared.draft && undeclared.isNew ? [undeclared.draft] : [],
+    failed: failedAttempt(observed, decision),
+    warnings: [
+      ...[undeclared, drift].flatMap(({ draft, isNew }) => (draft && isNew ? [draft] : [])),
+      ...approval.warnings,
+    ],
   }
 }
 
-/** A run that failed, once: the status that is written with it names the run. What a person or a pause stopped is none. */
+function runFields({ id, verb, phase, attempt, startedAt, finishedAt, progress, address }: Run) {
+  return { id, verb, phase, attempt, startedAt, finishedAt, progress, address }
+}
+
+/** A failed run, reported once: the status names the run. A cancelled or paused run is not a failure. */
 function failedAttempt({ apply, view }: Observed, decision: Decision<Action>): readonly FailedAttempt[] {
   const run = view.record?.run
   const fault = run?.fault
@@ -77,7 +87,7 @@ export function isReported(apply: WorkspaceTemplateApply, id: string | undefined
 }
 
 function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>): Phase {
-  if (view.activity === 'running') return 'Running'
+  if (view.activity === 'running') return view.record?.run?.verb === 'destroy' ? 'Destroying' : 'Running'
   if (paused !== undefined) return 'Paused'
   if (apply.metadata.deletionTimestamp) return decision.is === 'stalled' ? 'Stalled' : 'Deleting'
   if (decision.is === 'done') return 'Applied'
@@ -89,7 +99,7 @@ function phaseOf({ apply, view, paused }: Observed, decision: Decision<Action>):
 
 const UNTOUCHED = 'The last run was cancelled before it changed anything: everything is as it was applied'
 
-/** Crossplane's word for whether the last attempt went well; those who read Workspaces look for errors here. */
+/** Crossplane's condition for the result of the last attempt, for tools that read its Workspaces. */
 function syncedCondition({ view }: Observed, decision: Decision<Action>): ConditionDraft {
   const fault = view.record?.run?.fault
   if (decision.is === 'stalled') {
@@ -101,15 +111,24 @@ function syncedCondition({ view }: Observed, decision: Decision<Action>): Condit
   return { type: 'Synced', status: 'True', reason: 'ReconcileSuccess', message: '' }
 }
 
-/** Said only where it was ever true: a killed run may have left something that no state knows. */
+/** Written only where it was ever true: a killed run may have left resources that are not in the state. */
 function suspectsCondition({ apply, view }: Observed): readonly ConditionDraft[] {
   const suspects = view.record?.suspects ?? []
-  const wasSaid = apply.status?.conditions?.some(({ type }) => type === 'Suspects') ?? false
+  const wasReported = apply.status?.conditions?.some(({ type }) => type === 'Suspects') ?? false
   if (suspects.length === 0) {
-    return wasSaid ? [{ type: 'Suspects', status: 'False', reason: 'NoneLeft', message: '' }] : []
+    return wasReported ? [{ type: 'Suspects', status: 'False', reason: 'NoneLeft', message: '' }] : []
   }
-  const named = suspects.slice(0, 10).map(({ address }) => address)
-  const more = suspects.length > named.length ? ` and ${suspects.length - named.length} more` : ''
-  const message = `Terraform was killed while it worked on ${named.join(', ')}${more}; look at them, then: capt retry ${apply.metadata.name} --clear-suspects`
+  const begun = suspects.filter(({ unconfirmed }) => !unconfirmed)
+  const planned = suspects.filter(({ unconfirmed }) => unconfirmed)
+  const causes = [
+    ...(begun.length > 0 ? [`Terraform was killed while it worked on ${nameSuspects(begun)}`] : []),
+    ...(planned.length > 0 ? [`a run was lost before it reported whether it had begun ${nameSuspects(planned)}`] : []),
+  ]
+  const message = `${causes.join('; ')}; look for them, then: capt retry ${apply.metadata.name} --clear-suspects`
   return [{ type: 'Suspects', status: 'True', reason: 'RunKilled', message }]
+}
+
+export function nameSuspects(suspects: readonly Suspect[]): string {
+  const first = suspects.slice(0, 10).map(({ address }) => address)
+  return `${first.join(', ')}${suspects.length > first.length ? ` and ${suspects.length - first.length} more` : ''}`
 }

@@ -1,17 +1,16 @@
-// Whose Terraform runs beside the manager. Its runs share one user, one disk and the token of the manager's service
-// account, so in a cluster they serve one namespace: that of the oldest apply. A second one is refused unless allowed.
-import { WorkspaceTemplateApply } from '#api'
+// The namespace whose Terraform runs beside the manager. Runs share one user, one disk and the token of the manager's
+// service account, so in a cluster they serve one namespace: that of the oldest apply. Others are refused.
+import { keyText, WorkspaceTemplateApply } from '#api'
 import type { Cache } from '#kube'
-import { refText } from './dependencies.ts'
+import { type ApplySummary, summarizeApply } from './summary.ts'
 
 /** The namespace that runs here, if it is not that of this apply. */
 export function otherTenant(cache: Cache, apply: WorkspaceTemplateApply): string | undefined {
-  const own = apply.metadata.namespace
-  let oldest: WorkspaceTemplateApply = apply
-  for (const other of cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { brief: true }))
+  const own = summarizeApply(apply)
+  let oldest = own
+  for (const other of cache.summaries(WorkspaceTemplateApply, summarizeApply))
     if (ageOf(other) < ageOf(oldest)) oldest = other
-  return oldest.metadata.namespace === own ? undefined : oldest.metadata.namespace
+  return oldest.namespace === own.namespace ? undefined : oldest.namespace
 }
 
-const ageOf = ({ metadata }: WorkspaceTemplateApply): string =>
-  `${metadata.creationTimestamp ?? ''} ${refText(metadata, metadata.namespace)}`
+const ageOf = (apply: ApplySummary): string => `${apply.createdAt} ${keyText(apply)}`

@@ -1,19 +1,19 @@
-// Values that reach no variable: a misspelt key of spec.values would otherwise be ignored in silence.
+// Reports values that reach no variable: a misspelt key of spec.values would otherwise be ignored silently.
 import { conditionOf } from '#api'
 import { undeclaredValues } from '#engine'
 import type { ConditionDraft } from '#runtime'
-import { WANTED_ANNOTATION } from '../cluster/apply.ts'
+import { REQUEST_HASH_ANNOTATION } from '../shared/apply.ts'
 import type { Observed } from './observe.ts'
 
 const TYPE = 'UndeclaredValues'
-/** Facts that a cluster offers to whichever template needs them. */
+/** Passed to every control plane template, whether it declares them or not. */
 const OFFERED = new Set(['private_subnets', 'public_subnets'])
 
 /** The condition, written only where it was ever true, and whether it says something new. */
-export function undeclaredCondition(seen: Observed): { readonly draft?: ConditionDraft; readonly isNew: boolean } {
-  const { apply } = seen
+export function undeclaredCondition(observed: Observed): { readonly draft?: ConditionDraft; readonly isNew: boolean } {
+  const { apply } = observed
   const before = conditionOf(apply, TYPE)
-  const sentences = undeclaredOf(seen)
+  const sentences = undeclaredOf(observed)
   if (sentences === undefined) return { isNew: false }
   if (sentences.length === 0) {
     const draft: ConditionDraft = { type: TYPE, status: 'False', reason: 'AllDeclared', message: '' }
@@ -24,10 +24,10 @@ export function undeclaredCondition(seen: Observed): { readonly draft?: Conditio
   return { draft, isNew: before?.status !== 'True' || before.message !== message }
 }
 
-/** Undefined while nobody can tell: the template is gone, or its module was not fetched yet. */
+/** Undefined while it is unknown: the template is gone, or its module was not fetched yet. */
 function undeclaredOf({ apply, template, view }: Observed): readonly string[] | undefined {
   if (!template) return undefined
-  const isOffer = apply.metadata.annotations?.[WANTED_ANNOTATION] !== undefined
+  const isOffer = apply.metadata.annotations?.[REQUEST_HASH_ANNOTATION] !== undefined
   const names = Object.keys(apply.spec.values ?? {}).filter((name) => !(isOffer && OFFERED.has(name)))
   if (names.length === 0) return []
   const warned = view.record?.run?.undeclared ?? []

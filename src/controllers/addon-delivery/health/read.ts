@@ -1,0 +1,135 @@
+// Reads the target of a health check. A kind or object that does not exist is an answer, not an error.
+import {
+  type AddonCheck,
+  type AnyObject,
+  CustomResourceDefinitionKind,
+  DeploymentKind,
+  type Key,
+  type KindRef,
+  NodeKind,
+  PodKind,
+  type UnknownObject,
+} from '#api'
+import { isKubeError, type Objects } from '#kube'
+import { isPlainObject, pluralOf } from '#lib'
+
+/** A check with what capt adds for its own stages. */
+export type Check = AddonCheck & {
+  /** Chart version that a HelmRelease must run. */
+  readonly version?: string
+  /** Pods of a Deployment must not be on nodes with this label. */
+  readonly awayFrom?: string
+}
+
+export interface ObservedTarget {
+  readonly object: UnknownObject | undefined
+  /** Pods of an unfinished Deployment, or EndpointSlices of a Service. */
+  readonly beside: readonly UnknownObject[]
+  /** Nodes on which the pods must not be, but are. */
+  readonly misplaced?: readonly string[]
+  readonly served: boolean
+}
+
+const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
+const JobKind = ref('batch', 'v1', 'Job')
+export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
+export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
+
+export function ref(group: string, version: string, kind: string, namespaced = true): KindRef {
+  return { group, version, kind, plural: pluralOf(kind), namespaced }
+}
+
+export interface Target {
+  readonly kind: KindRef
+  readonly key: Key
+}
+
+export function targetOf(check: Check): Target {
+  const key: Key = check.namespace ? { namespace: check.namespace, name: check.name } : { name: check.name }
+  return { kind: kindOfCheck(check), key }
+}
+
+function kindOfCheck(check: Check): KindRef {
+  switch (check.type) {
+    case 'CRDEstablished':
+      return CustomResourceDefinitionKind
+    case 'DeploymentAvailable':
+      return DeploymentKind
+    case 'ServiceHasEndpoints':
+      return EndpointSliceKind
+    case 'HelmReleaseReady':
+      return HelmReleaseKind
+    case 'JobComplete':
+      return JobKind
+    case 'SourceReady':
+      return parseKind(check.apiVersion ?? 'source.toolkit.fluxcd.io/v1', check.kind ?? 'OCIRepository', check)
+    case 'Condition':
+      return parseKind(check.apiVersion!, check.kind!, check)
+  }
+}
+
+function parseKind(apiVersion: string, kind: string, check: Check): KindRef {
+  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion]
+  return { group, version, kind, plural: check.plural ?? pluralOf(kind), namespaced: check.namespace !== undefined }
+}
+
+const NOTHING: ObservedTarget = { object: undefined, beside: [], served: true }
+
+export async function observeTarget(objects: Objects, check: Check): Promise<ObservedTarget> {
+  const { kind, key } = targetOf(check)
+  try {
+    if (check.type === 'ServiceHasEndpoints') {
+      const labelSelector = `kubernetes.io/service-name=${check.name}`
+      return { ...NOTHING, beside: await all(objects, kind, { namespace: check.namespace, labelSelector }) }
+    }
+    const object = await objects.get<UnknownObject>(kind, key)
+    if (!object || check.type !== 'DeploymentAvailable') return { object, beside: [], served: true }
+    if (!isAvailable(object)) return { object, beside: await podsOf(objects, object), served: true }
+    if (!check.awayFrom) return { object, beside: [], served: true }
+    return { object, beside: [], misplaced: await nodesUnder(objects, object, check.awayFrom), served: true }
+  } catch (error) {
+    if (isKubeError(error, 'KindNotServed')) return { ...NOTHING, served: false }
+    if (isKubeError(error, 'NotFound')) return NOTHING
+    throw error
+  }
+}
+
+function isAvailable(deployment: UnknownObject): boolean {
+  const { spec, status } = deployment as { spec?: { replicas?: number }; status?: { availableReplicas?: number } }
+  return (status?.availableReplicas ?? 0) >= (spec?.replicas ?? 1)
+}
+
+async function podsOf(objects: Objects, deployment: UnknownObject): Promise<readonly UnknownObject[]> {
+  const { spec } = deployment as { spec?: { selector?: { matchLabels?: Record<string, string> } } }
+  const labels = spec?.selector?.matchLabels
+  if (!isPlainObject(labels) || Object.keys(labels).length === 0) return []
+  const labelSelector = Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',')
+  return await all(objects, PodKind, { namespace: deployment.metadata.namespace, labelSelector })
+}
+
+async function nodesUnder(objects: Objects, deployment: UnknownObject, label: string): Promise<readonly string[]> {
+  const forbidden = new Set<string>()
+  for await (const node of objects.list<AnyObject>(NodeKind, { labelSelector: label }))
+    forbidden.add(node.metadata.name)
+  if (forbidden.size === 0) return []
+  const pods = await podsOf(objects, deployment)
+  const used = pods.flatMap((pod) => (isPlainObject(pod['spec']) ? [String(pod['spec']['nodeName'])] : []))
+  return [...new Set(used.filter((name) => forbidden.has(name)))].sort()
+}
+
+async function all(
+  objects: Objects,
+  kind: KindRef,
+  options: { readonly namespace: string | undefined; readonly labelSelector: string },
+): Promise<readonly UnknownObject[]> {
+  const found: UnknownObject[] = []
+  const { namespace, labelSelector } = options
+  for await (const item of objects.list<UnknownObject & AnyObject>(kind, {
+    ...(namespace ? { namespace } : {}),
+    labelSelector,
+  }))
+    found.push(item)
+  return found
+}

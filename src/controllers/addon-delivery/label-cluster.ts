@@ -1,0 +1,15 @@
+// Writes labels of the Cluster that a delivery is for; null removes one.
+import { clusterKind } from '#api'
+import type { World } from '#runtime'
+import type { Observer } from './observe.ts'
+import type { ObservedDelivery } from './observed.ts'
+
+export async function labelCluster(
+  world: World,
+  { ports }: Observer,
+  observed: ObservedDelivery,
+  labels: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  const key = { namespace: observed.delivery.metadata.namespace!, name: observed.delivery.spec.clusterName }
+  await world.objects.patch(clusterKind(ports.clusterApi), key, { type: 'merge', body: { metadata: { labels } } })
+}

@@ -1,0 +1,175 @@
+// Decides the next step for one CAPTMachine. Pure: same observation, same decision; time is in the observation.
+import { conditionOf, MACHINE_FINALIZER, pauseOf } from '#api'
+import {
+  act,
+  controllerOf,
+  type Decision,
+  done,
+  doneFor,
+  hasFinalizer,
+  isOwnedBy,
+  lifecycleOf,
+  stalled,
+  waiting,
+} from '#runtime'
+import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { secondsLeft } from '../shared/deadline.ts'
+import { waitForApply } from '../shared/grace-period.ts'
+import { decidePaused } from '../shared/pause.ts'
+import { decideDrain } from './drain.ts'
+import { NEEDED_OUTPUTS } from './instance.ts'
+import { type DrainedPod, labelChange } from './node.ts'
+import type { Observed } from './observe.ts'
+
+export type Action =
+  | {
+      readonly do:
+        | 'add-finalizer'
+        | 'remove-finalizer'
+        | 'unblock-move'
+        | 'own'
+        | 'cordon'
+        | 'delete-node'
+        | 'delete-apply'
+    }
+  | { readonly do: 'write-apply'; readonly request: ApplyRequest }
+  | { readonly do: 'set-provider-id'; readonly providerId: string }
+  | { readonly do: 'label-node'; readonly labels: Readonly<Record<string, string | null>> }
+  | { readonly do: 'evict'; readonly pods: readonly DrainedPod[] }
+
+const BOOTSTRAP_LIMIT_SECONDS = 600
+const RETRY_SECONDS = 5
+const NODE_GROUP_SECONDS = 15
+/** How often the Node of a healthy machine is looked at. */
+const HEALTHY_SECONDS = 120
+const MOST_WAIT_SECONDS = 30
+
+export function decide(observed: Observed): Decision<Action> {
+  const { object, cluster, facts } = observed
+  switch (lifecycleOf(object, MACHINE_FINALIZER, pauseOf(cluster, object))) {
+    case 'released':
+      return done
+    case 'moved':
+      return act({ do: 'remove-finalizer' })
+    case 'paused':
+      return decidePaused(object, facts.running)
+    case 'deleting':
+      return decideDelete(observed)
+    case 'active':
+      return decideMachine(observed)
+  }
+}
+
+function decideMachine(observed: Observed): Decision<Action> {
+  const { object, cluster, request, apply } = observed
+  const homeless = decideCluster(observed)
+  if (homeless || !cluster) return homeless ?? done
+  if (!controllerOf(object) && !isOwnedBy(object, cluster.object)) return act({ do: 'own' })
+  if (!hasFinalizer(object, MACHINE_FINALIZER)) return act({ do: 'add-finalizer' })
+  if (cluster.deleting) return waiting('ClusterDeleting', `Cluster ${cluster.name} is being deleted`)
+  if (!cluster.controlPlaneInitialized || !observed.hasHome)
+    return waiting('WaitingForControlPlane', `Waiting for the control plane of Cluster ${cluster.name}`)
+  const unready = decideBootstrap(observed) ?? decideNodeGroup(observed)
+  if (unready || !request) return unready ?? done
+
+  if (apply?.metadata.deletionTimestamp)
+    return waiting('WorkspaceDeleting', `${request.name} is being deleted; it is made again when it is gone`)
+  const foreign = apply && foreignOwner(apply, object)
+  if (foreign)
+    return stalled(
+      'WorkspaceNameTaken',
+      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
+      'delete this machine and make one with another name',
+    )
+  if (!isUpToDate(apply, request)) return act({ do: 'write-apply', request })
+  return decideInstance(observed)
+}
+
+function decideCluster({ object, clusterName, cluster }: Observed): Decision<Action> | undefined {
+  if (clusterName === undefined)
+    return stalled(
+      'ClusterMissing',
+      `${object.kind} ${object.metadata.name} belongs to no Cluster`,
+      'set the label cluster.x-k8s.io/cluster-name to the name of a Cluster of this namespace',
+    )
+  return cluster ? undefined : waiting('WaitingForCluster', `Waiting for Cluster ${clusterName} of this namespace`)
+}
+
+/** A machine whose instance was asked for has its bootstrap data. */
+function decideBootstrap({ object, isUnderMachine, machine, apply, nowMs }: Observed): Decision<Action> | undefined {
+  if (!isUnderMachine || apply || machine?.dataSecret !== undefined) return undefined
+  const left = secondsLeft(object.metadata.creationTimestamp, BOOTSTRAP_LIMIT_SECONDS, nowMs)
+  if (left > 0) {
+    const what = machine ? `the bootstrap data of Machine ${machine.name}` : 'the core Machine that owns it'
+    return waiting('WaitingForBootstrapData', `Waiting for ${what}`, RETRY_SECONDS)
+  }
+  return stalled(
+    'BootstrapDataTimeout',
+    `Machine ${machine?.name ?? ''} has had no bootstrap data for ${BOOTSTRAP_LIMIT_SECONDS / 60} minutes`,
+    'look at spec.bootstrap of the Machine: its configRef must exist and become ready; the machine goes on by itself then',
+    MOST_WAIT_SECONDS,
+  )
+}
+
+function decideNodeGroup({ nodeGroup }: Observed): Decision<Action> | undefined {
+  if (nodeGroup.is === 'missing')
+    return stalled(
+      'NodeGroupMissing',
+      `Node group ${nodeGroup.ref} does not exist, or does not allow this namespace`,
+      'create the CAPTMachinePool or WorkspaceTemplateApply that spec.nodeGroupRef names, or make a machine that sets subnetIds, securityGroupIds and imageId instead',
+      NODE_GROUP_SECONDS,
+    )
+  if (nodeGroup.is === 'waiting')
+    return waiting('WaitingForNodeGroup', `Waiting for ${nodeGroup.apply} to make its node group`, NODE_GROUP_SECONDS)
+  return undefined
+}
+
+function decideInstance(observed: Observed): Decision<Action> {
+  const { object, facts, instance } = observed
+  const { state } = facts
+  if (state.is === 'failed') return stalled('InstanceFailed', state.message, state.hint)
+  if (state.is !== 'applied')
+    return waitForApply(state, observed.nowMs, instance ? 'Updating' : 'Creating', 'Waiting for the instance')
+  if (!instance)
+    return stalled(
+      'OutputMissing',
+      `WorkspaceTemplate ${object.spec.workspaceTemplateRef.name} lacks an output: it needs ${NEEDED_OUTPUTS.join(' and ')}`,
+      'add them to the template, as text',
+    )
+  if (object.spec.providerID === undefined) return act({ do: 'set-provider-id', providerId: instance.providerId })
+  if (object.spec.providerID !== instance.providerId)
+    return stalled(
+      'InstanceReplaced',
+      `Terraform made another instance (${instance.id}) than spec.providerID names`,
+      'delete this CAPTMachine: its set makes another',
+    )
+  return decideNode(observed)
+}
+
+function decideNode(observed: Observed): Decision<Action> {
+  const { object, node } = observed
+  const labels = node.is === 'found' ? labelChange(node, object.spec.labels ?? {}) : undefined
+  if (labels) return act({ do: 'label-node', labels })
+  if (node.is === 'unread') return done
+  return doneFor(node.is === 'found' && node.isReady ? HEALTHY_SECONDS : nextLook(observed))
+}
+
+/** Often at first, because an instance joins within minutes; seldom later. */
+function nextLook({ object, nowMs }: Observed): number {
+  const since = Date.parse(conditionOf(object, 'Ready')?.lastTransitionTime ?? '')
+  const elapsed = Number.isNaN(since) ? 0 : (nowMs - since) / 1000
+  return Math.min(MOST_WAIT_SECONDS, Math.max(1, Math.round(elapsed / 4)))
+}
+
+function decideDelete(observed: Observed): Decision<Action> {
+  const { object, apply, facts, node } = observed
+  const draining = decideDrain(observed)
+  if (draining) return draining
+  const release = act<Action>({ do: 'remove-finalizer' })
+  if (!apply) return node.is === 'found' ? act({ do: 'delete-node' }) : release
+  if (foreignOwner(apply, object)) return release
+  if (!facts.deleting) return act({ do: 'delete-apply' })
+  if (facts.state.is === 'failed') return stalled('InstanceDeletionFailed', facts.state.message, facts.state.hint)
+  const message = facts.state.is === 'progressing' ? facts.state.message : `Waiting for ${apply.metadata.name} to go`
+  return waiting('Destroying', message)
+}
