@@ -66,16 +66,16 @@ describe('what follows a deletion', () => {
   })
 
   it('in the foreground, the owner waits for those that block it', async () => {
-    const owner = await make('patient')
+    const owner = await make('waiting')
     await child('blocker', [ref(owner, { blockOwnerDeletion: true })], { finalizers: ['example.com/hold'] })
     await child('bystander', [ref(owner)])
-    const deleted = await api.call('DELETE', `${WIDGETS}/patient`, { propagationPolicy: 'Foreground' })
+    const deleted = await api.call('DELETE', `${WIDGETS}/waiting`, { propagationPolicy: 'Foreground' })
     assert.deepEqual(items(deleted.body['metadata']?.['finalizers']) as unknown, ['foregroundDeletion'])
     await becomes(`${CONFIGS}/bystander`, 404)
     await settle()
-    assert.equal(await codeOf(`${WIDGETS}/patient`), 200)
+    assert.equal(await codeOf(`${WIDGETS}/waiting`), 200)
     await api.call('PATCH', `${CONFIGS}/blocker`, { metadata: { finalizers: null } }, { type: MERGE })
-    await becomes(`${WIDGETS}/patient`, 404)
+    await becomes(`${WIDGETS}/waiting`, 404)
   })
 
   it('orphans are let go and stay', async () => {

@@ -8,7 +8,7 @@ import { diskFull, isDiskFull, openDatabase, toCaptError } from './store/databas
 import { type KeySource, sealDatabase } from './store/seal-database.ts'
 import { openStore, type Store } from './store/store.ts'
 
-export interface DataFolder {
+interface DataFolder {
   readonly store: Store
   readonly authority: Authority
   /** Port that the API listened on last; undefined in a new folder. */
@@ -18,7 +18,7 @@ export interface DataFolder {
   release(): void
 }
 
-export interface DataFolderOptions {
+interface DataFolderOptions {
   readonly path: string
   readonly now: number
   readonly maxPages?: number

@@ -4,13 +4,13 @@ import { ownValue } from '#lib'
 import { type ApiObject, textAt } from './object.ts'
 import { badRequest } from './status.ts'
 
-export interface FieldTerm {
+interface FieldTerm {
   readonly field: string
   readonly equal: boolean
   readonly value: string
 }
 
-export function parseFieldSelector(text: string): readonly FieldTerm[] {
+function parseFieldSelector(text: string): readonly FieldTerm[] {
   if (text.trim() === '') return []
   return splitEscaped(text).map((term) => {
     const match = /^((?:\\.|[^\\=!])+)(!=|==|=)((?:\\.|[^\\])*)$/.exec(term)
@@ -19,7 +19,7 @@ export function parseFieldSelector(text: string): readonly FieldTerm[] {
   })
 }
 
-export type FieldReader = (object: ApiObject) => string
+type FieldReader = (object: ApiObject) => string
 
 const METADATA_FIELDS: Readonly<Record<string, FieldReader>> = {
   'metadata.name': (object) => object.metadata.name,

@@ -1,3 +1,3 @@
 // Being an API server: a Kubernetes-compatible API on loopback, durable in one folder, with isolated realms.
 export type { Converters } from './kinds/custom.ts'
-export { type ApiServer, type ApiServerOptions, type Realm, startApiServer } from './server.ts'
+export { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts'

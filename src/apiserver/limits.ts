@@ -6,7 +6,7 @@ export const MAX_BODY = 3 * 1024 * 1024
 /** YAML takes far longer to read than JSON: 1 MiB of it about half a second. */
 export const MAX_YAML_BODY = 1024 * 1024
 /** Levels of objects and lists inside each other. Everything that walks an object recurses. */
-export const MAX_DEPTH = 200
+const MAX_DEPTH = 200
 /** How long work that can be divided goes on before others get their answers. */
 export const SLICE_MS = 10
 
@@ -26,7 +26,7 @@ export function shapeFault(value: unknown): string | undefined {
   return undefined
 }
 
-/** Resolves at once while the slice lasts, and after everybody else had a turn when it is over. */
+/** Resolves at once while the slice lasts, and after the other requests made progress when it is over. */
 export function createPause(): () => Promise<void> | undefined {
   let end = performance.now() + SLICE_MS
   return () => {

@@ -6,14 +6,14 @@ import { type Collector, createCollector } from './collect/collector.ts'
 import type { CompileSchema, Converters } from './kinds/custom.ts'
 import { createRegistry, NAMESPACES } from './kinds/registry.ts'
 import type { ApiObject } from './object.ts'
-import type { Shelf } from './read/list.ts'
+import type { VersionedStore } from './read/list.ts'
 import { createHistory, type HistoryLimits } from './store/history.ts'
 import type { RealmStore } from './store/store.ts'
 import type { World, WriteRequest } from './write/context.ts'
 import { create } from './write/create.ts'
 import { replace } from './write/update.ts'
 
-export interface RealmOptions {
+interface RealmOptions {
   readonly store: RealmStore
   readonly token: string
   readonly clock: Clock
@@ -23,7 +23,7 @@ export interface RealmOptions {
   log(message: string, error: unknown): void
 }
 
-export interface RealmState extends Shelf {
+export interface RealmState extends VersionedStore {
   readonly path: string
   readonly token: string
   readonly world: World
@@ -65,13 +65,7 @@ function furnish(world: World): void {
 }
 
 /** A write by the server itself. */
-export function systemRequest(
-  world: World,
-  group: string,
-  version: string,
-  plural: string,
-  namespace: string,
-): WriteRequest {
+function systemRequest(world: World, group: string, version: string, plural: string, namespace: string): WriteRequest {
   const served = world.registry.find(group, version, plural)
   if (!served) throw new Error(`${plural}.${group} is not served`)
   return {

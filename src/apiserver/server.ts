@@ -2,12 +2,21 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { stringify } from 'yaml'
 import { compileSchema } from '#api'
-import { CaptError, type Clock, isCaptError, issueCertificate, messageOf, sha256, systemClock } from '#lib'
+import {
+  CaptError,
+  type Clock,
+  isCaptError,
+  issueCertificate,
+  messageOf,
+  sha256,
+  systemClock,
+  toKubeconfig,
+} from '#lib'
 import { openDataFolder } from './data-folder.ts'
 import { createListener } from './http/listener.ts'
 import type { CompileSchema, Converters } from './kinds/custom.ts'
-import { renderKubeconfig } from './kubeconfig.ts'
 import type { ApiObject } from './object.ts'
 import { installCrd, openRealm, type RealmState } from './realm.ts'
 import type { HistoryLimits } from './store/history.ts'
@@ -33,7 +42,7 @@ export interface ApiServerOptions {
 }
 
 /** One isolated API: its own objects, kinds and token. */
-export interface Realm {
+interface Realm {
   readonly path: string
   readonly url: string
   readonly token: string
@@ -125,7 +134,15 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       return {
         path: state.path,
         ...access,
-        kubeconfig: () => renderKubeconfig({ name: nameOf(state.path), ...access }),
+        kubeconfig: () =>
+          stringify(
+            toKubeconfig({
+              name: nameOf(state.path),
+              server: url,
+              caData: Buffer.from(authority.certificate).toString('base64'),
+              user: { token: state.token },
+            }),
+          ),
         install: (crds) => {
           for (const crd of crds) installCrd(state, crd as ApiObject)
         },

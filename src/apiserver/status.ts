@@ -8,7 +8,7 @@ export interface Cause {
   readonly field?: string
 }
 
-export interface Details {
+interface Details {
   readonly name?: string
   readonly group?: string
   readonly kind?: string
@@ -49,16 +49,16 @@ export class StatusError extends Error {
 }
 
 /** A kind of object as messages name it: `secrets`, `widgets.example.com`. */
-export interface ResourceName {
+interface ResourceName {
   readonly group: string
   readonly plural: string
 }
-export interface KindName {
+interface KindName {
   readonly group: string
   readonly kind: string
 }
 
-export function qualified(group: string, word: string): string {
+function qualified(group: string, word: string): string {
   return group === '' ? word : `${word}.${group}`
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { handWoundClock, items, type Loose, MERGE, type RawApi, rawApi, TABLE } from '#testing'
+import { items, type Loose, MERGE, manualClock, type RawApi, rawApi, TABLE } from '#testing'
 import { type Started, startInTempFolder } from './started.ts'
 
 const CONFIGS = '/api/v1/namespaces/default/configmaps'
@@ -8,7 +8,7 @@ const config = (name: string, over: object = {}) => ({ metadata: { name }, ...ov
 const versionOf = (body: Loose) => `${body['metadata']?.['resourceVersion']}`
 
 describe('lists and watches', () => {
-  const clock = handWoundClock()
+  const clock = manualClock()
   let started: Started
   let api: RawApi
   before(async () => {
@@ -75,8 +75,8 @@ describe('lists and watches', () => {
     assert.equal((await api.call('GET', `${path}?resourceVersion=abc`)).code, 400)
   })
 
-  it('tell what happens, in order and with the version of each change', async () => {
-    const path = await inNamespace('told')
+  it('report what happens, in order and with the version of each change', async () => {
+    const path = await inNamespace('reported')
     const { body } = await api.call('GET', path)
     const watch = await api.watch(`${path}?watch=1&resourceVersion=${versionOf(body)}`)
     const added = await put(path, 'a')
@@ -171,7 +171,7 @@ describe('lists and watches', () => {
     assert.deepEqual(await names(), [])
   })
 
-  it('tell of objects that enter and leave the selection', async () => {
+  it('report objects that enter and leave the selection', async () => {
     const path = await inNamespace('selected')
     const watch = await api.watch(`${path}?watch=1&labelSelector=team%3Da`)
     await put(path, 'x', { metadata: { name: 'x', labels: { team: 'b' } } })

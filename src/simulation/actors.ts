@@ -5,20 +5,20 @@ import { type Events, type Informers, isKubeError, type Objects } from '#kube'
 import type { Clock, Log } from '#lib'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import type { Stage } from './actor.ts'
-import { ingressActor } from './balancers.ts'
 import { definitionActor } from './definitions.ts'
-import { deploymentActor } from './deployments.ts'
-import { sourceActor } from './flux-sources.ts'
-import { helmReleaseActor } from './helm-releases.ts'
-import { jobActor } from './jobs.ts'
-import { KARPENTER_DEFINITIONS } from './karpenter-chart.ts'
+import { helmReleaseActor } from './flux/helm-releases.ts'
+import { sourceActor } from './flux/sources.ts'
+import { KARPENTER_DEFINITIONS } from './karpenter/chart.ts'
+import { nodeClaimActor, nodeStatus } from './karpenter/node-claims.ts'
+import { nodeClassActor, nodePoolActor } from './karpenter/node-pools.ts'
+import { provisionerActor } from './karpenter/provisioner.ts'
+import { ingressActor } from './kubernetes/balancers.ts'
+import { deploymentActor } from './kubernetes/deployments.ts'
+import { jobActor } from './kubernetes/jobs.ts'
+import { podActor } from './kubernetes/pods.ts'
+import { serviceActor } from './kubernetes/services.ts'
 import type { Ledger } from './ledger.ts'
 import { HelmRepositoryKind, OCIRepositoryKind, simulated } from './names.ts'
-import { nodeClaimActor, nodeStatus } from './node-claims.ts'
-import { nodeClassActor, nodePoolActor } from './node-pools.ts'
-import { podActor } from './pods.ts'
-import { provisionerActor } from './provisioner.ts'
-import { serviceActor } from './services.ts'
 
 export interface WorkloadConnection {
   readonly objects: Objects
@@ -27,12 +27,12 @@ export interface WorkloadConnection {
   informers(): Informers
 }
 
-export interface ActorOptions {
+interface ActorOptions {
   readonly connection: WorkloadConnection
   readonly ledger: Ledger
   readonly clock: Clock
   readonly log: Log
-  /** How long starting, fetching and launching take; 300 ms unless told otherwise. */
+  /** How long starting, fetching and launching take; 300 ms by default. */
   readonly paceMs?: number
   /** Nodes that are there from the start, as a managed node group would bring them. */
   readonly nodes?: number
@@ -135,7 +135,7 @@ async function furnish(objects: Objects, clock: Clock, count: number): Promise<v
       await objects.patch(
         NodeKind,
         { name },
-        { type: 'merge', body: { status: nodeStatus(clock.now()) } },
+        { type: 'merge', body: { status: nodeStatus(clock.now(), 'm7i.large') } },
         { subresource: 'status' },
       )
     } catch (error) {

@@ -1,11 +1,11 @@
 // Watches CRDs come and go: groups of actors begin when their kinds are served. A CRD whose switch says `missing` is
 // taken away again.
-import { type AnyObject, ConfigMapKind, CustomResourceDefinitionKind, keyOf } from '#api'
-import { act, type Controller, done, isTrue } from '#runtime'
+import { type AnyObject, CustomResourceDefinitionKind, isTrue, keyOf } from '#api'
+import { act, type Controller, done } from '#runtime'
 import { conditionList, type Stage } from './actor.ts'
-import { faultOf, isFaultMap } from './faults.ts'
+import { faultOf, wakeOnFaults } from './faults.ts'
 
-interface Seen {
+interface Observed {
   readonly definition: AnyObject & { readonly status?: { readonly conditions?: unknown } }
   readonly isMissing: boolean
   readonly isEstablished: boolean
@@ -15,17 +15,15 @@ interface Action {
   readonly do: 'delete'
 }
 
-export function definitionActor(stage: Stage, onServed: (name: string) => void): Controller<AnyObject, Seen, Action> {
+export function definitionActor(
+  stage: Stage,
+  onServed: (name: string) => void,
+): Controller<AnyObject, Observed, Action> {
   return {
     name: 'simulated-definition',
     kind: CustomResourceDefinitionKind,
     summary: false,
-    wakes: [
-      {
-        kind: ConfigMapKind,
-        toKeys: (object, cache) => (isFaultMap(object) ? cache.list(CustomResourceDefinitionKind).map(keyOf) : []),
-      },
-    ],
+    wakes: [wakeOnFaults(CustomResourceDefinitionKind)],
     async observe({ cache }, definition) {
       const isEstablished = isTrue(definition, 'Established')
       const isMissing = faultOf(cache, definition).is === 'missing'

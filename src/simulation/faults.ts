@@ -1,8 +1,9 @@
 // Fault switches of the simulation: what goes wrong with an object, set by an annotation on it or by its name in the
 // ConfigMap kube-system/capt-simulation of the workload cluster.
-import { type AnyObject, type ConfigMap, ConfigMapKind } from '#api'
+import { type AnyObject, type ConfigMap, ConfigMapKind, type KindRef, keyOf } from '#api'
 import type { Cache } from '#kube'
 import { isCaptError, ownValue, parseDuration } from '#lib'
+import type { Wake } from '#runtime'
 import { FAULT_ANNOTATION, FAULTS } from './names.ts'
 
 export type Fault =
@@ -44,3 +45,9 @@ export function faultOf(cache: Cache, object: AnyObject, ...names: readonly stri
 
 export const isFaultMap = (object: AnyObject): boolean =>
   object.metadata.name === FAULTS.name && object.metadata.namespace === FAULTS.namespace
+
+/** Every object of a kind is looked at again when the switches change. */
+export const wakeOnFaults = (kind: KindRef): Wake => ({
+  kind: ConfigMapKind,
+  toKeys: (object, cache) => (isFaultMap(object) ? cache.list(kind).map(keyOf) : []),
+})

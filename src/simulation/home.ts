@@ -2,16 +2,19 @@
 // it is, and the actors that play in it. All of it comes back after a restart and goes with the Cluster.
 import {
   type AnyObject,
+  CAPTCluster,
   CLUSTER_NAME_LABEL,
   type ClusterApiVersion,
+  clusterKeyOf,
   clusterKind,
   type Key,
   keyOf,
   keyText,
+  readCluster,
   type Secret,
   SecretKind,
 } from '#api'
-import { isKubeError, type Objects, type Projected } from '#kube'
+import { type Cache, ignore, type Objects, type Projected } from '#kube'
 import type { Clock, Log } from '#lib'
 import {
   type AnyController,
@@ -26,10 +29,12 @@ import {
 } from '#runtime'
 import { type Actors, startActors } from './actors.ts'
 import { simulatedLedger } from './ledger.ts'
+import { machineActor } from './machines.ts'
 import { SIMULATION_LABEL, simulated } from './names.ts'
+import { nodeGroupActor } from './node-groups.ts'
 import type { ConnectRealm, RealmAccess, RealmConnection, Realms } from './port.ts'
 
-export interface SimulationPorts {
+interface SimulationPorts {
   readonly realms: Realms
   readonly connect: ConnectRealm
   readonly clusterApi: ClusterApiVersion
@@ -48,7 +53,7 @@ const SUFFIX = '-simulated-workload'
 const FINALIZER = 'capt.appthrust.com/simulated-workload'
 /** The workload clusters whose Cluster asks for one. */
 export const simulatedWorkloadSecret = (cluster: string): string => `${cluster}${SUFFIX}`
-export const realmPath = ({ namespace, name }: Key): string => `/workloads/${namespace}/${name}`
+const realmPath = ({ namespace, name }: Key): string => `/workloads/${namespace}/${name}`
 
 interface Playing {
   readonly connection: RealmConnection
@@ -87,10 +92,17 @@ export function createSimulation(ports: SimulationPorts): Simulation {
     await playing?.actors.stop()
     await playing?.connection.close()
   }
+  const workloadOf = async (cluster: Key): Promise<Objects | undefined> =>
+    (await stages.get(keyText(cluster))?.catch(() => undefined))?.connection.objects
   const isPlaying = (cluster: Key): boolean => stages.has(keyText(cluster))
 
   return {
-    controllers: [clusterActor(ports, play, isPlaying), secretActor(ports, end)] as unknown as readonly AnyController[],
+    controllers: [
+      clusterActor(ports, play, isPlaying),
+      secretActor(ports, end),
+      nodeGroupActor({ ...ports, accepts: isAsked, workloadOf }),
+      machineActor({ clock: ports.clock, objectsOf: workloadOf }),
+    ] as unknown as readonly AnyController[],
     async stop() {
       const keys = [...stages.keys()]
       await Promise.all(keys.map((id) => end(toKey(id))))
@@ -103,13 +115,15 @@ function toKey(text: string): Key {
   return { namespace, name }
 }
 
-interface ClusterSeen {
+interface ObservedCluster {
   readonly cluster: Projected<AnyObject>
   readonly access: RealmAccess | undefined
   readonly secret: Secret | undefined
+  /** The same for a cluster that has another name in AWS: templates name the Secret by that. */
+  readonly alias: { readonly name: string; readonly secret: Secret | undefined } | undefined
   readonly isPlaying: boolean
 }
-type ClusterAction = { readonly do: 'write-secret' | 'play' }
+type ClusterAction = { readonly do: 'write-secret' | 'write-alias' | 'play' }
 
 const isAsked = (cluster: AnyObject) => cluster.metadata.labels?.[SIMULATION_LABEL] === 'workload'
 
@@ -117,32 +131,46 @@ function clusterActor(
   ports: SimulationPorts,
   play: (home: Objects, cluster: Key, access: RealmAccess) => Promise<void>,
   isPlaying: (cluster: Key) => boolean,
-): Controller<AnyObject, ClusterSeen, ClusterAction> {
+): Controller<AnyObject, ObservedCluster, ClusterAction> {
   return {
     name: 'simulation-cluster',
     kind: clusterKind(ports.clusterApi),
     summary: false,
     accepts: isAsked,
-    wakes: [],
-    async observe({ objects }, cluster) {
+    wakes: [
+      {
+        kind: CAPTCluster,
+        toKeys: (infra) => [clusterKeyOf(infra) ?? []].flat(),
+        ignores: (now, before) => nameInAws(now) === nameInAws(before),
+      },
+    ],
+    async observe({ objects, cache }, cluster) {
       const key = keyOf(cluster)
       const secret = await objects.get<Secret>(SecretKind, secretKey(key))
       // A deletion goes on after a restart: the actors are needed for as long as the workload is there.
       const isOver = cluster.metadata.deletionTimestamp && (!secret || secret.metadata.deletionTimestamp)
-      if (isOver && !isPlaying(key)) return { cluster, access: undefined, secret: undefined, isPlaying: true }
+      if (isOver && !isPlaying(key))
+        return { cluster, access: undefined, secret: undefined, alias: undefined, isPlaying: true }
       const access = await ports.realms.ensure(realmPath(key))
-      return { cluster, access, secret, isPlaying: isPlaying(key) }
+      const name = aliasOf(cache, cluster)
+      const at = { namespace: key.namespace!, name: simulatedWorkloadSecret(name ?? '') }
+      const alias = name === undefined ? undefined : { name, secret: await objects.get<Secret>(SecretKind, at) }
+      return { cluster, access, secret, alias, isPlaying: isPlaying(key) }
     },
-    decide: (seen): Decision<ClusterAction> => {
-      if (!seen.access) return done
+    decide: (observed): Decision<ClusterAction> => {
+      if (!observed.access) return done
       const actions: ClusterAction[] = []
-      if (!isCurrent(seen)) actions.push({ do: 'write-secret' })
-      if (!seen.isPlaying) actions.push({ do: 'play' })
+      if (!isCurrent(observed)) actions.push({ do: 'write-secret' })
+      if (observed.alias && !isCurrent({ ...observed, ...observed.alias })) actions.push({ do: 'write-alias' })
+      if (!observed.isPlaying) actions.push({ do: 'play' })
       return actions.length > 0 ? act<ClusterAction>(...actions) : done
     },
-    async act(world, seen, action) {
-      if (action.do === 'play') return await play(world.objects, keyOf(seen.cluster), seen.access!)
-      await writeSecret(world, seen)
+    async act(world, observed, action) {
+      if (action.do === 'play') return await play(world.objects, keyOf(observed.cluster), observed.access!)
+      const { alias } = observed
+      if (action.do === 'write-secret') return await writeSecret(world, observed, keyOf(observed.cluster), [FINALIZER])
+      const key = { namespace: observed.cluster.metadata.namespace!, name: alias!.name }
+      await writeSecret(world, { ...observed, secret: alias!.secret }, key, [])
     },
     status: () => ({}),
   }
@@ -156,29 +184,41 @@ const dataOf = (access: RealmAccess) => ({
   token: encode(access.token),
 })
 
-function isCurrent({ secret, access }: ClusterSeen): boolean {
+const nameInAws = (infra: AnyObject): string | undefined => (infra as CAPTCluster).status?.clusterName
+
+function aliasOf(cache: Cache, cluster: AnyObject): string | undefined {
+  const { namespace, name, infrastructureRef: ref } = readCluster(cluster)
+  const infra = ref?.kind === CAPTCluster.kind ? cache.get(CAPTCluster, { namespace, name: ref.name }) : undefined
+  const inAws = infra && nameInAws(infra)
+  return inAws === name ? undefined : inAws
+}
+
+function isCurrent({ secret, access }: Pick<ObservedCluster, 'secret' | 'access'>): boolean {
   return secret !== undefined && Object.entries(dataOf(access!)).every(([key, value]) => secret.data?.[key] === value)
 }
 
-async function writeSecret({ objects }: World, { cluster, secret, access }: ClusterSeen): Promise<void> {
-  const key = secretKey(keyOf(cluster))
+async function writeSecret(
+  { objects }: World,
+  { cluster, secret, access }: ObservedCluster,
+  named: Key,
+  finalizers: string[],
+): Promise<void> {
+  const key = secretKey(named)
   const data = dataOf(access!)
   if (secret) return void (await objects.patch(SecretKind, key, { type: 'merge', body: { data } }))
   const labels = { ...simulated, [CLUSTER_NAME_LABEL]: cluster.metadata.name }
-  try {
-    await objects.create<Secret>(SecretKind, {
+  await objects
+    .create<Secret>(SecretKind, {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { ...key, labels, finalizers: [FINALIZER], ownerReferences: [ownerReference(cluster)] },
+      metadata: { ...key, labels, finalizers, ownerReferences: [ownerReference(cluster)] },
       type: 'Opaque',
       data,
     })
-  } catch (error) {
-    if (!isKubeError(error, 'AlreadyExists')) throw error
-  }
+    .catch(ignore('AlreadyExists'))
 }
 
-interface SecretSeen {
+interface ObservedSecret {
   readonly secret: Projected<AnyObject>
   readonly cluster: Key
   readonly isClusterThere: boolean
@@ -188,7 +228,7 @@ interface SecretSeen {
 function secretActor(
   ports: SimulationPorts,
   end: (cluster: Key) => Promise<void>,
-): Controller<AnyObject, SecretSeen, { readonly do: 'remove' }> {
+): Controller<AnyObject, ObservedSecret, { readonly do: 'remove' }> {
   const Cluster = clusterKind(ports.clusterApi)
   return {
     name: 'simulation-workload',

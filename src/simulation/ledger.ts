@@ -2,7 +2,7 @@
 // API, not in the workload: what a dead workload cluster leaves behind must still be found, and the record must survive a
 // restart.
 import { CLUSTER_NAME_LABEL, type ConfigMap, ConfigMapKind, type Key } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, isKubeError, type Objects } from '#kube'
 import { simulated } from './names.ts'
 
 export interface SimulatedInstance {
@@ -16,7 +16,7 @@ export interface SimulatedInstance {
 const NETWORK_KINDS = ['load balancer', 'target group', 'network interface', 'security group'] as const
 
 export interface SimulatedObject {
-  readonly kind: (typeof NETWORK_KINDS)[number] | 'volume'
+  readonly kind: (typeof NETWORK_KINDS)[number] | 'volume' | 'instance profile'
   readonly id: string
   /** The load balancer that uses it: it cannot be deleted before. */
   readonly usedBy?: string
@@ -38,7 +38,11 @@ export function simulatedLedger(home: Objects, cluster: Key): Ledger {
   const key = { namespace: cluster.namespace!, name: nameOf(cluster) }
   async function change(data: Readonly<Record<string, string | null>>): Promise<void> {
     try {
-      await home.patch(ConfigMapKind, key, { type: 'merge', body: { data } })
+      const { data: left = {}, metadata } = await home.patch<ConfigMap>(ConfigMapKind, key, {
+        type: 'merge',
+        body: { data },
+      })
+      if (Object.keys(left).length === 0) await removeEmpty(metadata.resourceVersion!)
     } catch (error) {
       if (!isKubeError(error, 'NotFound')) throw error
       const kept = Object.fromEntries(
@@ -55,6 +59,10 @@ export function simulatedLedger(home: Objects, cluster: Key): Ledger {
         await change(data)
       }
     }
+  }
+  /** A cluster that is gone leaves no ledger. Whoever added an entry in between keeps it. */
+  async function removeEmpty(resourceVersion: string): Promise<void> {
+    await home.delete(ConfigMapKind, key, { resourceVersion }).catch(ignore('Conflict'))
   }
   async function all(): Promise<readonly (SimulatedInstance | SimulatedObject)[]> {
     const live = await home.get<ConfigMap>(ConfigMapKind, key)
@@ -79,6 +87,10 @@ export function simulatedInstances(home: Objects) {
     async volumes(cluster: Key): Promise<readonly string[]> {
       const objects = await simulatedLedger(home, cluster).objects()
       return objects.filter(({ kind }) => kind === 'volume').map(({ id }) => id)
+    },
+    async profiles(cluster: Key): Promise<readonly string[]> {
+      const objects = await simulatedLedger(home, cluster).objects()
+      return objects.filter(({ kind }) => kind === 'instance profile').map(({ id }) => id)
     },
     async network(cluster: Key) {
       const objects = await simulatedLedger(home, cluster).objects()

@@ -3,7 +3,7 @@ import type { KindRef } from '#api'
 import { pluralOf } from '#lib'
 
 /** On everything that an actor makes. */
-export const SIMULATED = 'capt.appthrust.com/simulated'
+const SIMULATED = 'capt.appthrust.com/simulated'
 /** On a Cluster: `workload` asks for a simulated workload cluster. */
 export const SIMULATION_LABEL = 'capt.appthrust.com/simulation'
 /** On an object of the workload: one fault for it, as in the ConfigMap of faults. */
@@ -23,7 +23,6 @@ export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
 export const IngressKind = ref('networking.k8s.io', 'v1', 'Ingress')
 export const JobKind = ref('batch', 'v1', 'Job')
 export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
-export const HelmChartKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmChart')
 export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
 export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
 export const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)

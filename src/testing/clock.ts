@@ -1,13 +1,13 @@
 // A clock that moves only when a test says so.
 import type { Clock } from '#lib'
 
-export interface HandWoundClock extends Clock {
+export interface ManualClock extends Clock {
   /** Moves time forward, firing every timer that falls due on the way, in order. */
   advance(ms: number): Promise<void>
   readonly pending: number
 }
 
-export function handWoundClock(startMs = Date.UTC(2026, 0, 1)): HandWoundClock {
+export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let serial = 0
   const timers = new Map<number, { due: number; callback: () => void }>()

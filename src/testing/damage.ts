@@ -5,7 +5,7 @@ import { isPlainObject, type Json } from '#lib'
 import { fitting } from './from-schema.ts'
 
 /** One small damage, at a place and of a kind that the numbers choose. */
-export interface Damage {
+interface Damage {
   readonly place: number
   readonly kind: number
 }
@@ -18,7 +18,7 @@ export function damaged(schema: JsonSchema, maxDamages = 3): fc.Arbitrary<Json> 
     .map(([value, damages]) => damages.reduce(spoil, value))
 }
 
-const STRANGERS: readonly Json[] = [
+const UNKNOWN: readonly Json[] = [
   null,
   true,
   0,
@@ -42,14 +42,14 @@ const STRANGERS: readonly Json[] = [
 export function spoil(root: Json, { place, kind }: Damage): Json {
   const spots = spotsOf(root)
   const spot = spots[place % spots.length]!
-  const others = STRANGERS.length
+  const others = UNKNOWN.length
   const choice = kind % (others + 5)
-  if (choice < others) return replaceAt(root, spot, () => STRANGERS[choice]!)
+  if (choice < others) return replaceAt(root, spot, () => UNKNOWN[choice]!)
   switch (choice - others) {
     case 0:
       return removeAt(root, spot)
     case 1:
-      return replaceAt(root, spot, (value) => (isPlainObject(value) ? { ...(value as object), stranger: 1 } : value))
+      return replaceAt(root, spot, (value) => (isPlainObject(value) ? { ...(value as object), unknown: 1 } : value))
     case 2:
       return replaceAt(root, spot, (value) =>
         Array.isArray(value) && value.length > 0 ? [...value, value[0] as Json] : value,

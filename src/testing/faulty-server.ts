@@ -1,4 +1,4 @@
-// An API server on loopback that can be told to misbehave: killed, silent, cut off in the middle of an event, busy,
+// An API server on loopback that misbehaves on request: killed, silent, cut off in the middle of an event, busy,
 // forgetful. Its storage is the truth a cache has to find back to, and it counts every request.
 import * as http from 'node:http'
 import * as https from 'node:https'
@@ -9,7 +9,7 @@ import { createAuthority, issueCertificate, parseJson } from '#lib'
 import { createMemoryStorage, type MemoryStorage, type StoredEvent } from './memory-storage.ts'
 import { parseTarget, statusOf, type Target } from './rest-paths.ts'
 
-export type Fault =
+type Fault =
   /** Answers this instead. */
   | { readonly status: number; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }
   /** Takes the request and never answers. */
@@ -21,7 +21,7 @@ export type Fault =
   /** Says this line in the watch before anything else. */
   | { readonly line: string }
 
-export interface FaultyRequest {
+interface FaultyRequest {
   readonly verb: 'list' | 'watch' | 'get' | 'create' | 'update' | 'patch' | 'delete' | 'other'
   readonly resource: string
   readonly query: URLSearchParams
@@ -96,7 +96,7 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
 
   storage.onEvent((event) => {
     history.push(event)
-    for (const watch of watches) tell(watch, event)
+    for (const watch of watches) send(watch, event)
   })
 
   function write(watch: OpenWatch, line: string): void {
@@ -113,7 +113,7 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
     if (watch.bytesLeft === 0) socket?.destroy()
   }
 
-  function tell(watch: OpenWatch, event: StoredEvent): void {
+  function send(watch: OpenWatch, event: StoredEvent): void {
     const { kind, namespace } = watch.target
     if (event.kind.plural !== kind.plural || event.kind.group !== kind.group) return
     if (namespace !== undefined && event.object.metadata.namespace !== namespace) return
@@ -158,7 +158,7 @@ export async function faultyServer(options: FaultyServerOptions): Promise<Faulty
     watches.add(watch)
     response.on('close', () => watches.delete(watch))
     if (fault && 'line' in fault) write(watch, fault.line)
-    for (const event of history) if (event.resourceVersion > since) tell(watch, event)
+    for (const event of history) if (event.resourceVersion > since) send(watch, event)
   }
 
   async function list(target: Target, response: http.ServerResponse): Promise<void> {

@@ -1,4 +1,4 @@
-// Builders, fakes, a hand-wound clock and ledgers. Opened by tests alone.
+// Builders, fakes, a manual clock and ledgers. Opened by tests alone.
 export * from './applies.ts'
 export * from './clock.ts'
 export * from './damage.ts'

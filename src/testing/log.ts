@@ -1,7 +1,7 @@
 // A log that keeps its lines, so that a test can say what an operator would have read.
 import type { Log, LogKeys } from '#lib'
 
-export interface LogLine {
+interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error'
   readonly message: string
   readonly keys: LogKeys

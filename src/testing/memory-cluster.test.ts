@@ -105,7 +105,7 @@ describe('the memory cluster', () => {
     assert.partialDeepStrictEqual(await objects.create(SecretKind, secret), { data: { user: 'YWRtaW4=' } })
   })
 
-  it('answers KindNotServed for a kind it was told to forget', async () => {
+  it('answers KindNotServed for a kind that is not served', async () => {
     const { objects, storage } = memoryCluster()
     storage.unserve(ConfigMapKind)
     await assert.rejects(objects.get(ConfigMapKind, key), (error) => isKubeError(error, 'KindNotServed'))

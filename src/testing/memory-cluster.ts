@@ -7,7 +7,7 @@ import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './
 
 export type MemoryVerb = 'get' | 'list' | 'create' | 'replace' | 'patch' | 'apply' | 'delete'
 
-export interface MemoryRequest {
+interface MemoryRequest {
   readonly verb: MemoryVerb
   /** `Secret`, without group or version. */
   readonly kind: string
@@ -22,7 +22,7 @@ export interface MemoryClusterOptions extends StorageOptions {
   readonly objects?: readonly (readonly [KindRef, AnyObject])[]
 }
 
-export interface MemoryConnection {
+interface MemoryConnection {
   readonly objects: Objects
   readonly informers: Informers
   close(): Promise<void>
@@ -32,7 +32,7 @@ export interface MemoryConnection {
 export interface MemoryCluster extends MemoryConnection {
   /** One more client of the same server, with a cache of its own; same ledger, same faults. */
   connect(): MemoryConnection & { readonly others: Objects }
-  /** Somebody else's hands: not in the ledger, no planned faults, and the cache hears of it by the watch alone. */
+  /** Another client: not in the ledger, no planned faults, and the cache learns of its writes by the watch alone. */
   readonly others: Objects
   readonly storage: MemoryStorage
   readonly requests: MemoryRequest[]
@@ -46,7 +46,7 @@ export interface MemoryCluster extends MemoryConnection {
   failNext(verb: MemoryVerb | '*', kind: KindRef | '*', error: KubeErrorReason | Error, plan?: FaultPlan): void
 }
 
-export interface FaultPlan {
+interface FaultPlan {
   readonly times?: number
   readonly carriedOut?: boolean
 }

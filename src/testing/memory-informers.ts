@@ -1,9 +1,8 @@
 // Informers over the memory storage. They use the stores of the real ones, so what a cache may show when is the same.
 import { type AnyObject, apiVersionOf, groupKindOf, type Key, type KindRef } from '#api'
 import { type Change, type InformerOptions, type Informers, matchesLabels } from '#kube'
-import { ownersOf } from '../kube/indexes.ts'
-import { createProjection, type Project } from '../kube/projection.ts'
-import { createStore, type Store } from '../kube/store.ts'
+import { createProjection, type Project } from '../kube/cache/projection.ts'
+import { createStore, type Store } from '../kube/cache/store.ts'
 import type { MemoryStorage, StoredEvent } from './memory-storage.ts'
 
 export interface MemoryInformers extends Informers {
@@ -37,7 +36,6 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
     const store = createStore((change) => {
       for (const handler of handlers) handler(change)
     })
-    store.addIndex('owner', ownersOf)
     return { kind, store, handlers, options, project: projecting(options) }
   }
 
@@ -63,6 +61,8 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
   return {
     get: (kind, key) => find(kind).store.get(key) as never,
     list: (kind, query) => find(kind).store.list(query) as never,
+    keys: (kind, query) => find(kind).store.keys(query),
+    summaries: (kind, summarize, query) => find(kind).store.summaries(summarize, query),
     register(kind, options = {}) {
       if (hasStarted) throw new Error(`${groupKindOf(kind)} was registered after the informers had started`)
       const entry = registered.get(groupKindOf(kind)) ?? addKind(kind, options)
@@ -70,8 +70,7 @@ export function createMemoryInformers(storage: MemoryStorage, delivery: 'sync' |
       if (!entry.options.project && options.project) entry.options = { ...entry.options, project: options.project }
       entry.project = projecting(entry.options)
       for (const [name, values] of Object.entries(options.indexes ?? {})) entry.store.addIndex(name, values)
-      if (options.brief) entry.store.setBrief(options.brief)
-      if (options.contentAlone) entry.store.tellContentAlone()
+      if (options.ignoreUnchanged) entry.store.ignoreUnchanged()
       registered.set(groupKindOf(kind), entry)
     },
     onChange(kind, handler) {

@@ -74,7 +74,7 @@ export function matchesFields(object: AnyObject, selector: string | undefined): 
     })
 }
 
-/** A copy, so that nobody changes what is stored. */
+/** A copy, so that callers cannot change what is stored. */
 export function asVersion(kind: KindRef, object: AnyObject | undefined): AnyObject | undefined {
   return object && { ...structuredClone(object), apiVersion: apiVersionOf(kind) }
 }

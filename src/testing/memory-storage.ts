@@ -43,7 +43,7 @@ export interface MemoryStorage {
 
 export interface StorageOptions {
   readonly clock?: Clock
-  /** Dependents of a deleted owner are deleted too. On unless told otherwise. */
+  /** Dependents of a deleted owner are deleted too. On by default. */
   readonly garbageCollection?: boolean
 }
 
@@ -58,7 +58,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
   let version = 0
   let serial = 0
 
-  function shelf(kind: KindRef): Map<string, AnyObject> {
+  function objectsOf(kind: KindRef): Map<string, AnyObject> {
     const id = groupKindOf(kind)
     if (unserved.has(id))
       throw new KubeError('KindNotServed', `the server does not serve ${kind.kind}`, { status: 404 })
@@ -68,7 +68,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
   }
 
   function require(kind: KindRef, key: Key): AnyObject {
-    const object = shelf(kind).get(keyText(key))
+    const object = objectsOf(kind).get(keyText(key))
     if (object) return object
     throw new KubeError('NotFound', `${kind.plural} "${key.name}" not found`, { status: 404 })
   }
@@ -81,13 +81,13 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
   function store(kind: KindRef, draft: Draft, type: 'ADDED' | 'MODIFIED'): AnyObject {
     draft.metadata['resourceVersion'] = String(++version)
     const object = draft as unknown as AnyObject
-    shelf(kind).set(keyText(keyOf(object)), object)
+    objectsOf(kind).set(keyText(keyOf(object)), object)
     emit(type, kind, object)
     return object
   }
 
   function remove(kind: KindRef, object: AnyObject): void {
-    shelf(kind).delete(keyText(keyOf(object)))
+    objectsOf(kind).delete(keyText(keyOf(object)))
     version++
     emit('DELETED', kind, { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } })
     if (options.garbageCollection !== false) collect(object.metadata.uid)
@@ -170,7 +170,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     }
     validate(kind, draft)
     const key = keyOf(draft as unknown as AnyObject)
-    if (shelf(kind).has(keyText(key))) {
+    if (objectsOf(kind).has(keyText(key))) {
       throw new KubeError('AlreadyExists', `${kind.plural} "${key.name}" already exists`, { status: 409 })
     }
     for (const field of [...FIXED_METADATA, 'resourceVersion']) delete metadata[field]
@@ -200,9 +200,9 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
     get version() {
       return version
     },
-    get: (kind, key) => asVersion(kind, shelf(kind).get(keyText(key))),
+    get: (kind, key) => asVersion(kind, objectsOf(kind).get(keyText(key))),
     list(kind, { namespace, labelSelector, fieldSelector } = {}) {
-      return [...shelf(kind).values()]
+      return [...objectsOf(kind).values()]
         .filter((object) => namespace === undefined || object.metadata.namespace === namespace)
         .filter((object) => matchesLabels(object.metadata.labels, labelSelector))
         .filter((object) => matchesFields(object, fieldSelector))
@@ -222,7 +222,7 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
       return asVersion(kind, finish(kind, old, patched(old, patch) as Draft, write))!
     },
     apply(kind, object, write = {}) {
-      const old = shelf(kind).get(keyText(keyOf(object)))
+      const old = objectsOf(kind).get(keyText(keyOf(object)))
       if (!old && write.subresource) return asVersion(kind, require(kind, keyOf(object)))!
       if (!old) return asVersion(kind, insert(kind, object, write))!
       return asVersion(kind, finish(kind, old, applied(old, object) as Draft, write))!
@@ -241,14 +241,14 @@ export function createMemoryStorage(options: StorageOptions = {}): MemoryStorage
         }
         releaseForeground()
       }
-      return asVersion(kind, shelf(kind).get(keyText(key)))
+      return asVersion(kind, objectsOf(kind).get(keyText(key)))
     },
     seed(kind, object) {
       const draft = normalize(kind, structuredClone(object) as unknown as Draft)
       draft.metadata['uid'] ??= newUid()
       draft.metadata['creationTimestamp'] ??= toTimestamp(clock.now())
       if (!WITHOUT_GENERATION.has(groupKindOf(kind))) draft.metadata['generation'] ??= 1
-      const isNew = !shelf(kind).has(keyText(keyOf(object)))
+      const isNew = !objectsOf(kind).has(keyText(keyOf(object)))
       return asVersion(kind, store(kind, draft, isNew ? 'ADDED' : 'MODIFIED'))!
     },
     onEvent: (listener) => void listeners.push(listener),

@@ -1,4 +1,4 @@
-// Speaks plain HTTPS to an API server: one call, one answer, nothing interpreted. For tests that judge the wire itself.
+// Plain HTTPS requests to an API server: one call, one answer, nothing interpreted. For tests of the protocol itself.
 
 import { Agent, request } from 'node:https'
 import { parseJson } from '#lib'
@@ -28,7 +28,7 @@ export interface RawOptions {
   readonly token?: string
 }
 
-export interface RawWatch {
+interface RawWatch {
   /** Everything received so far. */
   readonly events: { readonly type: string; readonly object: Loose }[]
   /** Resolves when that many events are there, or rejects after a minute. */

@@ -1,5 +1,5 @@
 // Decodes a built-in object as Go would: unknown fields are dropped and named, null is absent, a value of the wrong type
-// is refused with the field it stands in. Meaning is judged elsewhere.
+// is refused with the field it stands in. Meaning is checked elsewhere.
 import type { JsonSchema } from '#api'
 import { isPlainObject, ownValue } from '#lib'
 import type { ObjectCheck } from '../kinds/resource.ts'

@@ -59,7 +59,7 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
   }),
   define('v1', 'Secret', 'secrets', { selectable: ['type'] }),
   define('v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
-  define('v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'] }),
+  define('v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'], subresources: ['token'] }),
   define('v1', 'Event', 'events', {
     shortNames: ['ev'],
     selectable: [

@@ -30,7 +30,7 @@ function conversionWarning(crd: ApiObject): string | undefined {
   return `the embedded API calls no conversion webhooks; requests in ${others.join(', ')} are refused unless capt converts the kind itself`
 }
 
-/** What to tell the client that wrote this object, or undefined. */
+/** The warning for the client that wrote this object, or undefined. */
 export function effectWarning(group: string, object: ApiObject): string | undefined {
   const why = ownValue(NO_EFFECT, `${group}/${object.kind}`)?.(object)
   return why === undefined ? undefined : `${object.kind} ${object.metadata.name} is stored without effect: ${why}`

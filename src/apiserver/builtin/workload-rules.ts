@@ -1,6 +1,6 @@
 // Pods and what makes them get the defaults that others rely on; a selector must match its template and stay as it is.
 import type { Fault } from '#api'
-import { jsonEqual, ownValue } from '#lib'
+import { hasLabels, jsonEqual } from '#lib'
 import { type ApiObject, listAt, recordAt, textAt } from '../object.ts'
 import { invalidFault, requiredFault } from '../status.ts'
 
@@ -81,7 +81,6 @@ export function validateSelector(workload: ApiObject, old: ApiObject | undefined
     return [invalidFault('spec.selector', selector, 'field is immutable')]
   }
   const labels = recordAt(workload, 'spec', 'template', 'metadata', 'labels')
-  const wanted = Object.entries(recordAt(selector, 'matchLabels'))
-  if (wanted.every(([key, value]) => ownValue(labels, key) === value)) return []
+  if (hasLabels(labels as Readonly<Record<string, string>>, recordAt(selector, 'matchLabels'))) return []
   return [invalidFault('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')]
 }

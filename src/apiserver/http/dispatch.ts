@@ -20,7 +20,7 @@ import { handleResource } from './resources.ts'
 import { parseTarget } from './target.ts'
 
 /** The Kubernetes release whose API we keep to. */
-export const KUBERNETES_VERSION = { major: '1', minor: '33', gitVersion: 'v1.33.13+capt' } as const
+const KUBERNETES_VERSION = { major: '1', minor: '33', gitVersion: 'v1.33.13+capt' } as const
 
 const PAGE_NOT_FOUND: Answer = { code: 404, value: '404 page not found\n' }
 

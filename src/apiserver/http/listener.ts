@@ -8,11 +8,11 @@ import { sendAnswer } from './answer.ts'
 import { dispatch, EMPTY_OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF, toStatusError, versionInfo } from './dispatch.ts'
 import { negotiate } from './negotiate.ts'
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** The realm whose path is the longest beginning of this one. */
   realmFor(path: string): RealmState | undefined
   isReady(): boolean
-  /** A watch is told when it ends. */
+  /** A watch is notified when it ends. */
   onRequest?: (request: { method: string; path: string; query: string; code: number }) => void
   log(message: string, error: unknown): void
 }

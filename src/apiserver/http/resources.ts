@@ -1,11 +1,12 @@
 // Requests about objects: which verb is meant, what it needs, and what the answer is.
+import { toTimestamp } from '#lib'
 import { effectWarning } from '../builtin/no-effect.ts'
 import type { Served } from '../kinds/registry.ts'
 import { canBeEmptied } from '../kinds/resource.ts'
 import { createPause } from '../limits.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
-import type { ApiObject } from '../object.ts'
+import { type ApiObject, recordAt } from '../object.ts'
 import { toPartialMetadata, toTable } from '../present/table.ts'
 import { encodeToken, listPage, readPageRequest } from '../read/list.ts'
 import { select } from '../read/selection.ts'
@@ -58,6 +59,21 @@ export async function handleResource(exchange: Exchange, target: Target, served:
   throw methodNotAllowed()
 }
 
+/** There is one identity here, so every account has its token. */
+function toToken({ realm }: Exchange, request: WriteRequest, name: string, asked: unknown): object {
+  if (!readServed(request, name)) throw notFound(request.type, name)
+  const spec = recordAt(asked, 'spec')
+  const seconds = Number(spec['expirationSeconds'] ?? 3600)
+  const expirationTimestamp = toTimestamp(realm.world.clock.now() + seconds * 1000)
+  return {
+    kind: 'TokenRequest',
+    apiVersion: 'authentication.k8s.io/v1',
+    metadata: { name, namespace: request.namespace },
+    spec: { ...spec, expirationSeconds: seconds },
+    status: { token: realm.token, expirationTimestamp },
+  }
+}
+
 /** Many objects go at once only within one namespace, and namespaces never do. */
 function mayEmpty({ namespace }: Target, { type }: Served): boolean {
   return type.namespaced ? namespace !== undefined : canBeEmptied(type)
@@ -87,6 +103,7 @@ async function handleSubresource(exchange: Exchange, target: Target, served: Ser
   if (method === 'POST' && served.type.subresources?.includes(`${subresource}`)) {
     const request = writeRequest(exchange, { ...target, subresource: undefined }, served)
     const { value } = await bodyOf(exchange, served)
+    if (subresource === 'token') return { code: 201, value: toToken(exchange, request, name, value) }
     if (subresource === 'eviction') evictPod(request, name, value)
     if (subresource === 'binding') bindPod(request, name, value)
     return { code: 201, value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } }

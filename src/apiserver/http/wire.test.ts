@@ -24,7 +24,7 @@ describe('a path', () => {
       subresource: 'status',
     })
   })
-  it('tells a namespace and its subresources from what lives in it', () => {
+  it('distinguishes a namespace and its subresources from what lives in it', () => {
     assert.partialDeepStrictEqual(parse('/api/v1/namespaces/a'), { resource: 'namespaces', name: 'a' })
     assert.partialDeepStrictEqual(parse('/api/v1/namespaces/a/finalize'), {
       resource: 'namespaces',
@@ -60,7 +60,7 @@ describe('a body', () => {
     assert.throws(() => parseBody(Buffer.from('{"a":'), 'application/json'), /as JSON/)
     assert.throws(() => parseBody(Buffer.from('a: [1'), 'application/yaml'), /as YAML/)
   })
-  it('tells which fields stood twice, wherever they are', () => {
+  it('reports which fields stood twice, wherever they are', () => {
     assert.deepEqual(duplicateFields('{"a":1,"b":{"c":[{"d":1,"d":2}],"c":3},"a":"x,\\"a\\":"}'), [
       'b.c[0].d',
       'b.c',

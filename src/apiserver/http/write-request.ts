@@ -19,7 +19,7 @@ const MAX_MANAGER = 128
 const JSON_AND_YAML = ['application/json', 'application/yaml']
 const WITH_PROTOBUF = [...JSON_AND_YAML, 'application/vnd.kubernetes.protobuf']
 
-/** The body of a whole object; a patch has forms of its own, which are judged where it is applied. */
+/** The body of a whole object; a patch has forms of its own, which are checked where it is applied. */
 export async function bodyOf({ request, method }: Exchange, { type }: Served): Promise<Body> {
   const bytes = await readBody(request)
   const mediaType = mediaTypeOf(request)

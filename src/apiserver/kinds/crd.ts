@@ -1,8 +1,7 @@
 // What makes a CustomResourceDefinition acceptable, and the status it carries: names accepted, established, versions
 // that may be in storage. We decide at once what the real server decides a moment later in a controller.
 import type { Fault } from '#api'
-import { type Clock, isCaptError, messageOf, toTimestamp } from '#lib'
-import { parseJsonPath } from '../json-path.ts'
+import { type Clock, isCaptError, messageOf, parseJsonPath, toTimestamp } from '#lib'
 import { type ApiObject, listAt, recordAt, textAt } from '../object.ts'
 import { invalidFault, requiredFault, unsupportedFault } from '../status.ts'
 import { type CompileSchema, type CrdVersion, crdVersions } from './custom.ts'
@@ -11,7 +10,7 @@ import type { Rules } from './resource.ts'
 
 export const CRD_CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
 
-export interface CrdWorld {
+interface CrdWorld {
   readonly clock: Clock
   readonly compile: CompileSchema
   /** Names that other kinds of the group already have: plural, singular, short names; and kinds. */

@@ -1,9 +1,8 @@
 // Turns a CustomResourceDefinition into a served kind. The schema is compiled on first use, so that a server with many
 // CRDs starts fast; a definition that does not compile never gets this far (crd.ts refuses it).
 import type { CompiledSchema, JsonSchema } from '#api'
-import { type Json, ownValue } from '#lib'
+import { type Json, ownValue, parseJsonPath } from '#lib'
 import { typeSchema } from '../builtin/types.ts'
-import { parseJsonPath } from '../json-path.ts'
 import { type ApiObject, listAt, recordAt, textAt, valueAt } from '../object.ts'
 import { ageCell, ageColumn, nameColumn } from '../present/columns.ts'
 import { badRequest } from '../status.ts'

@@ -19,7 +19,7 @@ const QUALIFIED_TEXT =
 const VALUE_TEXT =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 
-export type NameRule = 'subdomain' | 'label' | 'path'
+type NameRule = 'subdomain' | 'label' | 'path'
 
 export function nameProblems(name: string, rule: NameRule): readonly string[] {
   if (rule === 'path') return pathProblems(name)
@@ -87,7 +87,7 @@ export function metadataFaults(
   ]
 }
 
-export function labelFaults(labels: Readonly<Record<string, string>> = {}, path = 'metadata.labels'): readonly Fault[] {
+function labelFaults(labels: Readonly<Record<string, string>> = {}, path = 'metadata.labels'): readonly Fault[] {
   return Object.entries(labels).flatMap(([key, value]) => [
     ...qualifiedProblems(key).map((text) => invalidFault(path, key, text)),
     ...(value.length > 63 ? [invalidFault(path, value, 'must be no more than 63 bytes')] : []),

@@ -32,7 +32,7 @@ export interface Registry {
   revision(): number
 }
 
-export interface RegistryOptions {
+interface RegistryOptions {
   readonly store: RealmStore
   readonly clock: Clock
   readonly compile: CompileSchema

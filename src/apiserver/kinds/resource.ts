@@ -19,7 +19,7 @@ export interface ScalePaths {
   readonly labelSelectorPath?: string
 }
 
-/** Turns what a client sent into what may be stored, and judges it. */
+/** Turns what a client sent into what may be stored, and validates it. */
 export interface ObjectCheck {
   /** Drops what the schema does not know and fills defaults. `unknown` lists the paths of what was dropped. */
   admit(object: ApiObject): { readonly object: ApiObject; readonly unknown: readonly string[] }

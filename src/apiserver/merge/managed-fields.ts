@@ -66,7 +66,7 @@ export function readOwners(object: ApiObject | undefined): readonly Owner[] {
   }))
 }
 
-export function writeOwners(object: ApiObject, owners: readonly Owner[]): void {
+function writeOwners(object: ApiObject, owners: readonly Owner[]): void {
   const entries = owners.filter((owner) => owner.paths.size > 0).map(toEntry)
   entries.sort((a, b) => compare(orderOf(a), orderOf(b)))
   if (entries.length > 0) object.metadata.managedFields = entries
@@ -89,7 +89,7 @@ function toEntry({ manager, operation, apiVersion, subresource, time, paths }: O
   }
 }
 
-export interface Difference {
+interface Difference {
   /** Added or changed. */
   readonly changed: ReadonlySet<FieldPath>
   readonly removed: ReadonlySet<FieldPath>

@@ -74,7 +74,7 @@ describe('a strategic merge patch', () => {
   it('puts a new item before those that merely stayed, as kube-apiserver does', () => {
     assert.deepEqual(merge(containers('a'), containers('b')), containers('b', 'a'))
   })
-  it('removes an item, replaces a list and keeps an order when told to', () => {
+  it('removes an item, replaces a list and keeps an order when directed to', () => {
     assert.deepEqual(
       merge(containers('a', 'b'), { spec: { containers: [{ name: 'a', $patch: 'delete' }] } }),
       containers('b'),

@@ -2,7 +2,7 @@
 import type { JsonSchema } from '#api'
 import { isPlainObject, ownValue, setOwnValue } from '#lib'
 
-export type ListShape =
+type ListShape =
   | { readonly is: 'atomic' }
   | { readonly is: 'set' }
   | { readonly is: 'map'; readonly keys: readonly string[] }

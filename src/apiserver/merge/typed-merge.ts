@@ -28,7 +28,7 @@ export function mergeTyped(live: unknown, config: unknown, schema: JsonSchema | 
 }
 
 /** The new items in their order, each old item that is not among them kept behind the old neighbour it followed. */
-export function mergeOrdered(
+function mergeOrdered(
   old: readonly unknown[],
   next: readonly unknown[],
   keyOf: (item: unknown) => string,

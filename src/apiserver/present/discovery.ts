@@ -28,6 +28,9 @@ function partsOf(type: ResourceType, version: ServedVersion): readonly Part[] {
     ...(type.subresources?.includes('eviction')
       ? [{ name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] }]
       : []),
+    ...(type.subresources?.includes('token')
+      ? [{ name: 'token', kind: 'TokenRequest', verbs: ['create'], group: 'authentication.k8s.io', version: 'v1' }]
+      : []),
     ...(type.subresources?.includes('binding') ? [{ name: 'binding', kind: 'Binding', verbs: ['create'] }] : []),
     ...(version.status ? [{ name: 'status', kind: type.kind, verbs: PART_VERBS }] : []),
   ]

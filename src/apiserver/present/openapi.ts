@@ -7,8 +7,7 @@ import type { Registry } from '../kinds/registry.ts'
 import type { ResourceType, ServedVersion } from '../kinds/resource.ts'
 import { groupVersions } from './discovery.ts'
 
-export const groupPath = (group: string, version: string) =>
-  group === '' ? `api/${version}` : `apis/${group}/${version}`
+const groupPath = (group: string, version: string) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
 
 export function openApiIndex(registry: Registry, prefix: string): object {
   const paths: Record<string, object> = {}

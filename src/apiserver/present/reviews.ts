@@ -2,7 +2,7 @@
 import { isPlainObject } from '#lib'
 import { recordAt } from '../object.ts'
 
-export interface Review {
+interface Review {
   readonly group: string
   readonly version: string
   readonly kind: string
@@ -11,11 +11,11 @@ export interface Review {
   answer(body: unknown, world: ReviewWorld): object
 }
 
-export interface ReviewWorld {
+interface ReviewWorld {
   isToken(token: string): boolean
 }
 
-const ADMIN = { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
+export const ADMIN = { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
 const allowed = (body: unknown) => ({
   ...asObject(body),
   status: { allowed: true, reason: 'the bearer token may do everything' },

@@ -4,7 +4,7 @@ import type { ApiObject } from '../object.ts'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
 
-export function columnDefinitions(version: ServedVersion): readonly object[] {
+function columnDefinitions(version: ServedVersion): readonly object[] {
   return version.columns.map(({ name, type, format, description, priority }) => ({
     name,
     type,
@@ -14,7 +14,7 @@ export function columnDefinitions(version: ServedVersion): readonly object[] {
   }))
 }
 
-export function toRow(object: ApiObject, version: ServedVersion, include: IncludeObject, now: number): object {
+function toRow(object: ApiObject, version: ServedVersion, include: IncludeObject, now: number): object {
   const cells = version.columns.map((column) => column.cell(object, now) ?? null)
   if (include === 'None') return { cells, object: null }
   return { cells, object: include === 'Object' ? object : toPartialMetadata(object) }

@@ -13,7 +13,7 @@ export interface Page {
   readonly remaining?: number
 }
 
-export interface Shelf {
+export interface VersionedStore {
   readonly store: RealmStore
   readonly history: History
 }
@@ -26,13 +26,13 @@ export interface PageRequest {
   readonly exact?: number
 }
 
-export function listPage(shelf: Shelf, selection: Selection, request: PageRequest): Page {
-  const { store } = shelf
+export function listPage(stored: VersionedStore, selection: Selection, request: PageRequest): Page {
+  const { store } = stored
   const version = request.from?.version ?? request.exact ?? store.version()
   const after = request.from?.after
   const objects: ApiObject[] = []
   let last: Position | undefined
-  for (const row of rowsAt(shelf, selection, version, after)) {
+  for (const row of rowsAt(stored, selection, version, after)) {
     if (request.limit > 0 && objects.length === request.limit) {
       const remaining = selection.isEverything ? remainingAfter(store, selection, last!) : undefined
       return { objects, version, next: last!, ...(remaining === undefined ? {} : { remaining }) }
@@ -52,8 +52,13 @@ const TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result: start a new list without it'
 
 /** Rows in order as they were at the version. */
-function* rowsAt(shelf: Shelf, selection: Selection, version: number, after: Position | undefined): Iterable<Row> {
-  const { store, history } = shelf
+function* rowsAt(
+  stored: VersionedStore,
+  selection: Selection,
+  version: number,
+  after: Position | undefined,
+): Iterable<Row> {
+  const { store, history } = stored
   const { type, namespace } = selection
   const scan = store.scan(type.collection, {
     ...(namespace === undefined ? {} : { namespace }),

@@ -7,9 +7,9 @@ import type { ApiObject } from '../object.ts'
 export interface Selection extends Served {
   /** Undefined: every namespace. */
   readonly namespace: string | undefined
-  /** Judges the object as it is stored; false spares the conversion. */
+  /** Tests the object as it is stored; false spares the conversion. */
   labels(object: ApiObject): boolean
-  /** Judges the object as it is served. */
+  /** Tests the object as it is served. */
   fields(object: ApiObject): boolean
   readonly isEverything: boolean
 }

@@ -1,22 +1,22 @@
 // Watches are cursors into history: they hold no queue. A slow reader simply falls behind, and when history has
-// forgotten the place where it stands, it is told to list again. Nothing it does costs the server memory.
+// forgotten the place where it stands, it must list again. Nothing it does costs the server memory.
 import type { Clock } from '#lib'
 import type { ApiObject } from '../object.ts'
 import { expired, StatusError, tooLargeVersion } from '../status.ts'
 import type { Event } from '../store/history.ts'
 import type { Position } from '../store/store.ts'
-import { listPage, type Page, type PageRequest, parseVersion, refuseMatch, type Shelf } from './list.ts'
+import { listPage, type Page, type PageRequest, parseVersion, refuseMatch, type VersionedStore } from './list.ts'
 import { pick, type Selection } from './selection.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
 
-export interface WatchSink {
+interface WatchSink {
   /** False when the reader is behind: nothing more is sent until `resume` is called. */
   send(type: WatchEventType, object: object): boolean
   end(): void
 }
 
-export interface WatchRequest {
+interface WatchRequest {
   /** Where to start; undefined means the present state first. */
   readonly from: number | undefined
   readonly bookmarks: boolean
@@ -24,7 +24,7 @@ export interface WatchRequest {
   readonly timeoutMs: number | undefined
 }
 
-export interface Watch {
+interface Watch {
   resume(): void
   stop(): void
 }
@@ -59,14 +59,14 @@ export function readWatchRequest(query: URLSearchParams, current: number): Watch
 const isTrue = (text: string | null) => text === 'true' || text === '1'
 
 export function startWatch(
-  shelf: Shelf,
+  stored: VersionedStore,
   selection: Selection,
   request: WatchRequest,
   sink: WatchSink,
   clock: Clock,
   defaultTimeoutMs: number,
 ): Watch {
-  const { store, history } = shelf
+  const { store, history } = stored
   const { collection } = selection.type
   let cursor = request.from ?? store.version()
   /** Set while the present state is still being sent. */
@@ -86,7 +86,7 @@ export function startWatch(
   function sendInitial(): void {
     while (open && ready && initial) {
       const from = initial.after ? { version: cursor, after: initial.after } : undefined
-      const page = tryPage(shelf, selection, { limit: INITIAL_PAGE, ...(from ? { from } : { exact: cursor }) })
+      const page = tryPage(stored, selection, { limit: INITIAL_PAGE, ...(from ? { from } : { exact: cursor }) })
       if (!page) {
         expire()
         return
@@ -184,9 +184,9 @@ export function startWatch(
 }
 
 /** Undefined when the version of the page is forgotten. */
-function tryPage(shelf: Shelf, selection: Selection, request: PageRequest): Page | undefined {
+function tryPage(stored: VersionedStore, selection: Selection, request: PageRequest): Page | undefined {
   try {
-    return listPage(shelf, selection, request)
+    return listPage(stored, selection, request)
   } catch (error) {
     if (error instanceof StatusError && error.status.code === 410) return undefined
     throw error

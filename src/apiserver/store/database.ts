@@ -28,7 +28,7 @@ CREATE INDEX owners_by_dependent ON owners (realm, dependent);
 PRAGMA user_version = ${FIRST_VERSION};
 `
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** For tests of a full disk: no more pages than this. */
   readonly maxPages?: number
 }

@@ -10,7 +10,7 @@ export interface HistoryLimits {
 }
 
 /** One remembered change, as text: parsing again is rarer than remembering. */
-export interface Remembered {
+interface Remembered {
   readonly type: Change['type']
   readonly version: number
   readonly namespace: string

@@ -36,7 +36,7 @@ export interface Position {
   readonly name: string
 }
 
-export interface ScanOptions {
+interface ScanOptions {
   readonly namespace?: string
   /** Rows strictly after this one. */
   readonly after?: Position

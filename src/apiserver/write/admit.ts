@@ -1,5 +1,5 @@
 // The door every new object state walks through: it says what it is, belongs where it was sent, and has only fields that
-// exist (or the client is told about those it lost).
+// exist (or the client gets a warning about those it lost).
 import { isPlainObject } from '#lib'
 import { apiVersionIn } from '../kinds/resource.ts'
 import { shapeFault } from '../limits.ts'

@@ -1,4 +1,4 @@
-// Creating an object: identity, fields, names, the server's own fields, judgement, storage.
+// Creating an object: identity, fields, names, the server's own fields, validation, storage.
 import { randomUUID } from 'node:crypto'
 import { toTimestamp } from '#lib'
 import { metadataFaults } from '../kinds/names.ts'
@@ -75,7 +75,7 @@ function generatedNameTaken({ type }: WriteRequest, name: string): StatusError {
   )
 }
 
-export function checkNamespace({ type, world, namespace }: WriteRequest, name: string): void {
+function checkNamespace({ type, world, namespace }: WriteRequest, name: string): void {
   if (!type.namespaced) return
   const home = world.store.read(NAMESPACES, '', namespace)
   if (!home) throw notFound({ group: '', plural: 'namespaces' }, namespace)

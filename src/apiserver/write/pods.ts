@@ -30,6 +30,6 @@ export function bindPod(request: WriteRequest, name: string, binding: unknown): 
   const others = (Array.isArray(status['conditions']) ? status['conditions'] : []).filter(
     (item) => textAt(item, 'type') !== scheduled.type,
   )
-  const told = { ...cloneJson(placed), status: { ...status, conditions: [...others, scheduled] } }
-  update({ ...request, subresource: 'status' }, placed, told)
+  const reported = { ...cloneJson(placed), status: { ...status, conditions: [...others, scheduled] } }
+  update({ ...request, subresource: 'status' }, placed, reported)
 }

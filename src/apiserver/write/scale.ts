@@ -1,13 +1,12 @@
 // The scale subresource: one number, read from and written to the paths that the kind names.
-import { setOwnValue } from '#lib'
-import { parseJsonPath } from '../json-path.ts'
+import { parseJsonPath, setOwnValue } from '#lib'
 import { patchValue } from '../merge/patch.ts'
 import { type ApiObject, cloneJson, recordAt } from '../object.ts'
 import { badRequest, internalError, invalid, invalidFault, notFound } from '../status.ts'
 import type { WriteRequest } from './context.ts'
 import { readServed, update } from './update.ts'
 
-export type ScaleChange = { readonly replace: unknown } | { readonly patch: unknown; readonly mediaType: string }
+type ScaleChange = { readonly replace: unknown } | { readonly patch: unknown; readonly mediaType: string }
 
 export function readScale(request: WriteRequest, name: string): ApiObject {
   const { type, version } = request

@@ -8,6 +8,7 @@ import { badRequest, conflict, fault, invalid, MODIFIED, notFound } from '../sta
 import { admitFields, checkIdentity } from './admit.ts'
 import type { WriteRequest } from './context.ts'
 import { create } from './create.ts'
+import { stampDecisions } from './stamp.ts'
 
 export interface Written {
   readonly object: ApiObject
@@ -43,14 +44,17 @@ export function readServed(request: WriteRequest, name: string): ApiObject | und
   return stored && type.toServed(stored, version.name)
 }
 
-/** Judges and stores `next` in place of `old`, both in the version of the request. `next` may be changed. */
+/** Validates and stores `next` in place of `old`, both in the version of the request. `next` may be changed. */
 export function update(request: WriteRequest, old: ApiObject, next: ApiObject): ApiObject {
   const { type, version } = request
   const name = old.metadata.name
   checkPreconditions(request, old, next)
   const scoped = withinSubresource(request, old, next)
   keepServerFields(old, scoped)
-  if (request.subresource === undefined) type.rules.prepare?.(scoped, old)
+  if (request.subresource === undefined) {
+    type.rules.prepare?.(scoped, old)
+    stampDecisions(old, scoped)
+  }
   if (type.rules.generation && specChanged(old, scoped, version.status)) {
     scoped.metadata.generation = (old.metadata.generation ?? 0) + 1
   }

@@ -1,0 +1,56 @@
+// Status of a MachinePool, with the phases and condition types of core Cluster API.
+import { findCondition } from '#api'
+import type { ConditionDraft, StatusReport } from '#runtime'
+import { type Observed, pausedBy, statusFieldsOf } from './decide.ts'
+
+const draft = (type: string, isTrue: boolean, reason: string, message = ''): ConditionDraft => ({
+  type,
+  status: isTrue ? 'True' : 'False',
+  reason,
+  message,
+})
+
+export function statusOfMachinePool(seen: Observed): StatusReport {
+  const cause = pausedBy(seen)
+  if (cause !== undefined) return { conditions: [draft('Paused', true, 'Paused', cause)] }
+  const { object, facts, infrastructure, bootstrap } = seen
+  const infra = statusFieldsOf(infrastructure)
+  const isProvisioned = infra['ready'] === true
+  const hasData = facts.dataSecretName !== undefined || statusFieldsOf(bootstrap)['ready'] === true
+  const replicas = numberOf(infra['replicas'])
+  const ready = numberOf(infra['readyReplicas'])
+  const isAvailable = isProvisioned && ready >= facts.replicas
+  const reported = findCondition(infra['conditions'], 'Ready')
+  const message = isAvailable ? '' : reported?.message || `${ready} of ${facts.replicas} nodes are ready`
+  return {
+    fields: {
+      phase: phaseOf(seen, isProvisioned, replicas),
+      observedGeneration: object.metadata.generation,
+      replicas,
+      readyReplicas: ready,
+      availableReplicas: ready,
+      initialization:
+        isProvisioned || hasData
+          ? {
+              ...(isProvisioned ? { infrastructureProvisioned: true } : {}),
+              ...(hasData ? { bootstrapDataSecretCreated: true } : {}),
+            }
+          : undefined,
+    },
+    conditions: [
+      draft('Paused', false, 'NotPaused'),
+      facts.deleting ? draft('Deleting', true, 'Deleting', message) : draft('Deleting', false, 'NotDeleting'),
+      draft('Available', isAvailable && !facts.deleting, isAvailable ? 'Available' : 'NotAvailable', message),
+    ],
+  }
+}
+
+const numberOf = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+function phaseOf({ facts, infrastructure }: Observed, isProvisioned: boolean, replicas: number): string {
+  if (facts.deleting) return 'Deleting'
+  if (!infrastructure?.object) return 'Pending'
+  if (!isProvisioned) return 'Provisioning'
+  if (replicas < facts.replicas) return 'ScalingUp'
+  return replicas > facts.replicas ? 'ScalingDown' : 'Running'
+}

@@ -1,0 +1,180 @@
+// Plays the part of Karpenter that launches and terminates machines. Every machine is in the ledger from launch to
+// termination, and a claim holds its finalizer until its machine is gone.
+import { type AnyObject, keyOf, NodeKind, PodKind } from '#api'
+import { ignore, type Projected } from '#kube'
+import { shortHash } from '#lib'
+import {
+  act,
+  type Controller,
+  type Decision,
+  done,
+  hasFinalizer,
+  ownerReference,
+  removeFinalizer,
+  waiting,
+} from '#runtime'
+import { conditionList, type Stage, secondsLeft } from '../actor.ts'
+import { isRunning } from '../flux/sources.ts'
+import type { Node, Pod } from '../kubernetes/placement.ts'
+import type { SimulatedInstance } from '../ledger.ts'
+import { NodeClaimKind, simulated } from '../names.ts'
+import { resourcesOf, typeOfClaim } from './instance-types.ts'
+import { CLAIM_FINALIZER, type NodeClaim, POOL_LABEL, wakeOnController } from './objects.ts'
+
+interface ObservedClaim {
+  readonly claim: Projected<NodeClaim>
+  readonly node: Projected<Node> | undefined
+  readonly pods: readonly Projected<Pod>[]
+  readonly isAlive: boolean
+  readonly nowMs: number
+  readonly paceMs: number
+}
+type ClaimAction = { readonly do: 'launch' | 'register' | 'drain' | 'terminate' }
+
+export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClaim, ClaimAction> {
+  return {
+    name: 'simulated-nodeclaim',
+    kind: NodeClaimKind,
+    summary: false,
+    wakes: [
+      wakeOnController(NodeClaimKind),
+      { kind: NodeKind, toKeys: (_node, cache) => cache.list(NodeClaimKind).map(keyOf) },
+      {
+        kind: PodKind,
+        toKeys: (_pod, cache) =>
+          cache
+            .list(NodeClaimKind)
+            .filter((claim) => claim.metadata.deletionTimestamp)
+            .map(keyOf),
+      },
+    ],
+    async observe({ cache }, claim) {
+      const nodeName = nodeNameOf(claim)
+      return {
+        claim,
+        node: cache.get<Node>(NodeKind, { name: nodeName }),
+        pods: cache
+          .list<Pod>(PodKind)
+          .filter((pod) => pod.spec?.nodeName === nodeName && !pod.metadata.deletionTimestamp),
+        isAlive: isRunning(cache, 'karpenter'),
+        nowMs: stage.clock.now(),
+        paceMs: stage.paceMs,
+      }
+    },
+    decide: decideClaim,
+    async act({ objects }, { claim, node, pods }, action) {
+      if (action.do === 'launch') return await stage.ledger.add(instanceOf(claim))
+      if (action.do === 'drain') {
+        for (const pod of pods) await objects.delete(PodKind, keyOf(pod))
+        return
+      }
+      if (action.do === 'terminate') {
+        if (node) await objects.delete(NodeKind, keyOf(node))
+        await stage.ledger.remove(instanceOf(claim).id)
+        if (node) await removeFinalizer(objects, NodeKind, node, CLAIM_FINALIZER)
+        return await removeFinalizer(objects, NodeClaimKind, claim, CLAIM_FINALIZER)
+      }
+      await registerNode(objects.create.bind(objects), claim)
+      await objects.patch(
+        NodeKind,
+        { name: nodeNameOf(claim) },
+        { type: 'merge', body: { status: nodeStatus(stage.clock.now(), typeOfClaim(claim)) } },
+        { subresource: 'status' },
+      )
+    },
+    status: reportClaim,
+  }
+}
+
+function decideClaim({ claim, node, pods, isAlive, nowMs, paceMs }: ObservedClaim): Decision<ClaimAction> {
+  if (!isAlive) return waiting('NoController', 'karpenter does not run')
+  if (claim.metadata.deletionTimestamp) {
+    if (!hasFinalizer(claim, CLAIM_FINALIZER)) return done
+    return pods.length > 0 ? act<ClaimAction>({ do: 'drain' }) : act<ClaimAction>({ do: 'terminate' })
+  }
+  if (claim.status?.providerID === undefined) return act<ClaimAction>({ do: 'launch' })
+  const left = secondsLeft(claim.metadata.creationTimestamp, paceMs, nowMs)
+  if (left > 0) return waiting('Launching', 'The machine starts', left)
+  return node ? done : act<ClaimAction>({ do: 'register' })
+}
+
+async function registerNode(
+  create: (kind: typeof NodeKind, node: AnyObject) => Promise<unknown>,
+  claim: NodeClaim,
+): Promise<void> {
+  const { type, zone, id, nodePool } = instanceOf(claim)
+  const node: Node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: {
+      name: nodeNameOf(claim),
+      // As with Karpenter: the Node goes when its machine is gone, and the claim when its Node is.
+      finalizers: [CLAIM_FINALIZER],
+      labels: {
+        ...simulated,
+        [POOL_LABEL]: nodePool,
+        'node.kubernetes.io/instance-type': type,
+        'topology.kubernetes.io/zone': zone,
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': requirementOf(claim, 'kubernetes.io/arch', 'amd64'),
+        'karpenter.sh/capacity-type': requirementOf(claim, 'karpenter.sh/capacity-type', 'on-demand'),
+        'kubernetes.io/hostname': nodeNameOf(claim),
+      },
+      ownerReferences: [ownerReference(claim, { blockOwnerDeletion: true })],
+    },
+    spec: { providerID: `aws:///${zone}/${id}`, taints: claim.spec?.taints ?? [] },
+  }
+  await create(NodeKind, node).catch(ignore('AlreadyExists'))
+}
+
+export function nodeStatus(nowMs: number, type: string) {
+  const drafts = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'simulated' }] as const
+  return {
+    ...resourcesOf(type),
+    conditions: conditionList(undefined, drafts, nowMs),
+    nodeInfo: undefined,
+  }
+}
+
+function requirementOf({ spec }: NodeClaim, key: string, fallback: string): string {
+  return spec?.requirements?.find((one) => one.key === key && one.operator === 'In')?.values?.[0] ?? fallback
+}
+
+function seedOf(claim: NodeClaim): number {
+  let sum = 11
+  for (const char of claim.metadata.name) sum = (sum * 37 + char.charCodeAt(0)) % 60_000
+  return sum
+}
+
+function nodeNameOf(claim: NodeClaim): string {
+  const seed = seedOf(claim)
+  return `ip-10-0-${Math.floor(seed / 250)}-${(seed % 250) + 4}`
+}
+
+function instanceOf(claim: NodeClaim): SimulatedInstance {
+  return {
+    id: `i-sim${shortHash(claim.metadata.name, 12)}`,
+    nodePool: claim.metadata.labels?.[POOL_LABEL] ?? 'default',
+    type: typeOfClaim(claim),
+    zone: requirementOf(claim, 'topology.kubernetes.io/zone', 'simulated-1a'),
+  }
+}
+
+function reportClaim({ claim, node, isAlive, nowMs }: ObservedClaim) {
+  if (!isAlive || claim.metadata.deletionTimestamp) return {}
+  const { id, zone } = instanceOf(claim)
+  const up = node ? 'True' : 'Unknown'
+  const drafts = [
+    { type: 'Launched', status: 'True', reason: 'Simulated' },
+    { type: 'Registered', status: up, reason: 'Simulated' },
+    { type: 'Initialized', status: up, reason: 'Simulated' },
+    { type: 'Ready', status: up, reason: 'Simulated' },
+  ] as const
+  return {
+    fields: {
+      providerID: `aws:///${zone}/${id}`,
+      ...(node ? { nodeName: node.metadata.name } : {}),
+      conditions: conditionList(claim.status?.conditions, drafts, nowMs, claim.metadata.generation),
+    },
+  }
+}
