@@ -387,7 +387,7 @@ describe('v1 objects', () => {
       assert.deepEqual([result.objects, codes(result, 'refused')], [[], [code]])
     })
   }
-  it('are told about settings the API server would drop in silence', () => {
+  it('get a finding about settings the API server would drop in silence', () => {
     assert.deepEqual(
       codes(run(v1({ template: { spec: { kubelet: { maxPods: 1 }, requirements: [] } } }, 'NodePool')), 'person'),
       ['CAPT_CONVERT_FIELD_DROPPED'],

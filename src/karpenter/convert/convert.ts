@@ -13,7 +13,7 @@ import { type ClassOptions, toNodeClass } from './node-class.ts'
 
 export type ConvertOptions = ClassOptions & ItemOptions
 
-export interface Converted {
+interface Converted {
   readonly objects: readonly NodePoolObject[]
   readonly findings: readonly Finding[]
 }

@@ -4,7 +4,7 @@ import { type Fields, stringsAt } from './fields.ts'
 import type { Note } from './finding.ts'
 import { imageTerms, type Term } from './selectors.ts'
 
-export interface Images {
+interface Images {
   readonly amiFamily?: string
   readonly amiSelectorTerms: readonly Term[]
   /** Ubuntu boots from another device than the default. */

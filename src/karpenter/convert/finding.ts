@@ -2,7 +2,7 @@
 // derives its exit code from them.
 
 /** `refused` stops everything, `person` leaves work for someone, `changed` alters a meaning, `note` only informs. */
-export type Level = 'refused' | 'person' | 'changed' | 'note'
+type Level = 'refused' | 'person' | 'changed' | 'note'
 
 export interface Finding {
   readonly level: Level

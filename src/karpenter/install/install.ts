@@ -1,0 +1,76 @@
+// Executes a plan: the journal first, then every resource in order, then the release and the pools. Interrupted at any
+// point, the next run observes what is there and continues.
+
+import { isAwsError } from '#aws'
+import { CaptError, messageOf } from '#lib'
+import { addRefs, type Journal, type ResourceRef, readJournal, writeJournal } from '../journal.ts'
+import { releaseHash } from '../plan/observe.ts'
+import type { Plan, Step } from '../plan/plan.ts'
+import { aliasOf } from '../plan/resources.ts'
+import type { Survey } from '../survey/survey.ts'
+import { describe, toRef } from './describe.ts'
+import { make } from './make.ts'
+import { bringRelease } from './release.ts'
+import type { Site } from './site.ts'
+
+export async function install(plan: Plan, survey: Survey, site: Site): Promise<void> {
+  let kept = await readJournal(site.objects)
+  // Named before they are made: a run that is killed in between leaves nothing that no journal knows.
+  const made = addRefs(
+    kept?.journal.made ?? [],
+    plan.steps.filter((step) => step.do === 'create').map(({ resource }) => toRef(resource)),
+  )
+  const begun = journalOf(plan, survey, made, kept?.journal.release)
+  kept = await writeJournal(site.objects, begun, kept?.object)
+  for (const step of plan.steps) {
+    if (step.do === 'keep') continue
+    site.say(`${step.do} ${describe(step.resource)}`)
+    await attempt(step, async () => {
+      if (step.resource.type !== 'release') return await make(step, site)
+      await bringRelease(step.resource, survey.kubernetes.flux?.version ?? '2.3.0', site)
+      kept = await writeJournal(site.objects, { ...kept!.journal, release: releaseHash(step.resource) }, kept!.object)
+    })
+  }
+  await writeJournal(site.objects, { ...kept.journal, phase: 'installed' }, kept.object)
+}
+
+function journalOf(
+  { choices, steps }: Plan,
+  survey: Survey,
+  made: readonly ResourceRef[],
+  release: string | undefined,
+): Journal {
+  const pinned = steps.find(({ resource }) => resource.type === 'node-class')?.resource.desired as
+    | { spec: Record<string, unknown> }
+    | undefined
+  const image = pinned && aliasOf(pinned)
+  return {
+    format: 1,
+    phase: 'installing',
+    cluster: survey.cluster.name,
+    region: survey.region,
+    account: survey.accountId,
+    version: choices.version.value,
+    namespace: choices.namespace.value,
+    identity: choices.identity.value,
+    discoveryTag: choices.discoveryTag,
+    ...(image === undefined ? {} : { image }),
+    ...(release === undefined ? {} : { release }),
+    made,
+  }
+}
+
+/** Says at which step it stopped and that nothing is lost, with the code of the cause. */
+async function attempt(step: Step, run: () => Promise<void>): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    const { code, hint } = error instanceof CaptError ? error : { code: 'CAPT_KARPENTER_STEP', hint: undefined }
+    const next = 'run the same command again to continue, or with --rollback to undo what was made'
+    const first = isAwsError(error, 'NoCredentials') ? 'renew your credentials' : hint
+    throw new CaptError(code, `${step.do} ${describe(step.resource)}: ${messageOf(error)}`, {
+      hint: first ? `${first}; then ${next}` : next,
+      cause: error,
+    })
+  }
+}

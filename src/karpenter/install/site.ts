@@ -1,0 +1,57 @@
+// Where an installation is made: one account, one cluster, and the tools to reach them.
+import type { AwsRequests, EksCluster } from '#aws'
+import type { Values } from '#catalog'
+import type { Objects } from '#kube'
+import { CaptError, type Clock, pause } from '#lib'
+
+export interface Site {
+  readonly aws: AwsRequests
+  readonly objects: Objects
+  readonly cluster: EksCluster
+  readonly helm: Helm | undefined
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** How long to wait for what the cluster does by itself. */
+  readonly waitMs: number
+  /** One line of progress. */
+  say(text: string): void
+}
+
+/** The helm of the person, with access to the cluster. */
+export interface Helm {
+  readonly path: string
+  upgrade(release: {
+    readonly name: string
+    readonly chart: string
+    readonly version: string
+    readonly namespace: string
+    readonly values?: Values
+  }): Promise<void>
+  uninstall(name: string, namespace: string): Promise<void>
+}
+
+const LOOK_MS = 500
+const SPEAK_MS = 10_000
+
+/** Asks again until there is nothing to wait for. The question answers with what is missing. */
+export async function waitFor(
+  site: Site,
+  what: string,
+  code: string,
+  hint: string,
+  missing: () => Promise<string | undefined>,
+): Promise<void> {
+  const started = site.clock.monotonic()
+  let spokenAt = started
+  for (;;) {
+    const left = await missing()
+    if (left === undefined) return
+    const now = site.clock.monotonic()
+    if (now - started > site.waitMs) throw new CaptError(code, `${what} did not happen in time: ${left}`, { hint })
+    if (now - spokenAt >= SPEAK_MS) {
+      site.say(`waiting for ${what}: ${left}`)
+      spokenAt = now
+    }
+    await pause(site.clock, LOOK_MS, site.signal)
+  }
+}

@@ -1,0 +1,129 @@
+// Takes an installation away: pools drained, nodes gone, release and definitions, then only what the journal says capt
+// made, in reverse order, and the journal last. Interrupted at any point, the next run continues.
+import { DeploymentKind } from '#api'
+import { listKarpenterMachines } from '#aws'
+import { KARPENTER_RELEASE } from '#catalog'
+import { CaptError } from '#lib'
+import {
+  deleteJournal,
+  isGivenBack,
+  type Journal,
+  type KeptJournal,
+  type ResourceRef,
+  writeJournal,
+} from '../journal.ts'
+import { EC2NodeClassKind, getOne, isSelfManaged, listAll, NodeClaimKind, NodePoolKind, POOL_LABEL } from '../kinds.ts'
+import { describe } from './describe.ts'
+import { takeBack } from './hand-over.ts'
+import { takeRelease } from './release.ts'
+import { remove } from './remove.ts'
+import { type Site, waitFor } from './site.ts'
+
+interface Removal {
+  readonly pools: readonly string[]
+  readonly claims: readonly string[]
+  readonly classes: readonly string[]
+  /** The controller that has to end the machines runs. */
+  readonly isControllerAlive: boolean
+  /** Machines in EC2 that carry the tags of Karpenter and of this cluster. */
+  readonly machines: readonly string[]
+  /** What capt made, in the order in which it goes. */
+  readonly made: readonly ResourceRef[]
+}
+
+export async function surveyRemoval({ journal }: { readonly journal: Journal }, site: Site): Promise<Removal> {
+  const names = async (kind: typeof NodePoolKind) =>
+    (await listAll(site.objects, kind)).filter(isSelfManaged).map(({ metadata }) => metadata.name)
+  const deployment = (await getOne(site.objects, DeploymentKind, {
+    namespace: journal.namespace,
+    name: KARPENTER_RELEASE,
+  })) as { status?: { availableReplicas?: number } } | undefined
+  return {
+    pools: await names(NodePoolKind),
+    claims: await names(NodeClaimKind),
+    classes: await names(EC2NodeClassKind),
+    isControllerAlive: (deployment?.status?.availableReplicas ?? 0) > 0,
+    machines: await listKarpenterMachines(site.aws, site.cluster.name),
+    made: [...journal.made].reverse(),
+  }
+}
+
+/** What stays behind when nobody ends it, as one line each. */
+export const orphansOf = ({ claims, machines }: Removal): readonly string[] => [
+  ...claims.map((name) => `NodeClaim ${name}`),
+  ...machines.map((id) => `EC2 instance ${id}`),
+]
+
+export async function uninstall(kept: KeptJournal, removal: Removal, isForced: boolean, site: Site): Promise<void> {
+  const { journal } = kept
+  const isStuck = !removal.isControllerAlive && orphansOf(removal).length > 0
+  if (isStuck && !isForced)
+    throw new CaptError(
+      'CAPT_KARPENTER_NOT_DRAINED',
+      `Karpenter does not run, so nobody would end ${orphansOf(removal).join(', ')}`,
+      {
+        hint: `bring it back (capt karpenter install ${journal.cluster}), or --force to leave them behind`,
+      },
+    )
+  await writeJournal(site.objects, { ...journal, phase: 'removing' }, kept.object)
+  await takeBack(journal, site)
+  await removeNodes(removal, isStuck, site)
+  const release = journal.made.find(({ type }) => type === 'release')
+  if (release) {
+    site.say(`remove ${describe(release)}`)
+    await takeRelease(release.of ?? journal.namespace, release.value, site)
+  }
+  for (const ref of removal.made) {
+    if (!isRemovedByName(ref)) continue
+    site.say(`remove ${describe(ref)}`)
+    await remove(ref, site)
+  }
+  await deleteJournal(site.objects)
+}
+
+/** Pools, classes and the release go before in an order of their own; some things are given back, and the Spot role stays. */
+const isRemovedByName = (ref: ResourceRef): boolean =>
+  !isGivenBack(ref) && !['release', 'node-pool', 'node-class', 'spot-role'].includes(ref.type)
+
+const DRAIN_HINT =
+  'look for PodDisruptionBudgets and pods with karpenter.sh/do-not-disrupt: kubectl describe nodeclaims; run the command again to continue'
+
+/** Pools first, so that no node comes back; their controller ends the machines. */
+async function removeNodes({ pools, classes }: Removal, isStuck: boolean, site: Site): Promise<void> {
+  const { objects } = site
+  const deleteAll = async (kind: typeof NodePoolKind, names: readonly string[]) => {
+    for (const name of names) {
+      site.say(`remove ${kind.kind} ${name}`)
+      if (isStuck) await dropFinalizers(site, kind, name)
+      await objects.delete(kind, { name }, { propagation: 'Background' })
+    }
+  }
+  const left = async (kind: typeof NodePoolKind) => {
+    const names = (await listAll(objects, kind)).filter(isSelfManaged).map(({ metadata }) => metadata.name)
+    return names.length === 0 ? undefined : names.join(', ')
+  }
+  await deleteAll(NodePoolKind, pools)
+  if (isStuck)
+    await deleteAll(
+      NodeClaimKind,
+      (await listAll(objects, NodeClaimKind)).filter(isSelfManaged).map(({ metadata }) => metadata.name),
+    )
+  // A claim goes with its pool; one that outlives it is deleted by name.
+  for (const claim of await listAll(objects, NodeClaimKind))
+    if (isSelfManaged(claim) && !claim.metadata.deletionTimestamp && claim.metadata.labels?.[POOL_LABEL] !== undefined)
+      await objects.delete(NodeClaimKind, { name: claim.metadata.name })
+  await waitFor(site, 'the end of every node of Karpenter', 'CAPT_KARPENTER_NOT_DRAINED', DRAIN_HINT, () =>
+    left(NodeClaimKind),
+  )
+  await waitFor(site, 'the end of the NodePools', 'CAPT_KARPENTER_NOT_DRAINED', DRAIN_HINT, () => left(NodePoolKind))
+  await deleteAll(EC2NodeClassKind, classes)
+  await waitFor(site, 'the end of the EC2NodeClasses', 'CAPT_KARPENTER_NOT_DRAINED', DRAIN_HINT, () =>
+    left(EC2NodeClassKind),
+  )
+}
+
+async function dropFinalizers({ objects }: Site, kind: typeof NodePoolKind, name: string): Promise<void> {
+  const object = await getOne(objects, kind, { name })
+  if (object?.metadata.finalizers?.length)
+    await objects.patch(kind, { name }, { type: 'merge', body: { metadata: { finalizers: null } } })
+}

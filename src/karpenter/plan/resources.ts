@@ -1,0 +1,240 @@
+// Everything an installation consists of, in the order in which it is made, from the choices alone.
+import {
+  controllerTrust,
+  defaultNodeClass,
+  defaultNodePool,
+  inlineControllerPolicy,
+  interruptionQueue,
+  KARPENTER_RELEASE,
+  type NodePoolObject,
+  nodeRolePolicies,
+  nodeTrust,
+  renderKarpenterValues,
+  type Values,
+} from '#catalog'
+import type { ResourceRef } from '../journal.ts'
+import type { Survey } from '../survey/survey.ts'
+import type { Choices } from './choose.ts'
+import type { Options } from './options.ts'
+
+const SERVICE_ACCOUNT = 'karpenter'
+const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
+
+/** One thing as it should be. */
+export interface Resource extends ResourceRef {
+  /** Document, object or settings that it holds. */
+  readonly desired?: Readonly<Record<string, unknown>>
+  /** Shown beside its name. */
+  readonly about: string
+}
+
+export interface ReleaseSettings extends Readonly<Record<string, unknown>> {
+  readonly version: string
+  readonly values: Values
+}
+
+const roleArn = ({ partition, accountId }: Survey, name: string): string =>
+  `arn:${partition}:iam::${accountId}:role/${name}`
+
+export function resourcesFor(survey: Survey, choices: Choices, options: Options): readonly Resource[] {
+  const { names, namespace, subnets, securityGroup, discoveryTag } = choices
+  const { cluster } = survey
+  const tag = (id: string, about: string): Resource => ({
+    type: 'tag',
+    name: id,
+    of: discoveryTag,
+    value: cluster.name,
+    about,
+  })
+  return [
+    ...nodeSide(survey, choices),
+    ...queueSide(survey, choices),
+    ...controllerSide(survey, choices),
+    ...subnets.value.map((id) => tag(id, `${discoveryTag}=${cluster.name}, ${zoneOf(survey, id)}`)),
+    ...(securityGroup.value === '' ? [] : [tag(securityGroup.value, `${discoveryTag}=${cluster.name}`)]),
+    ...(usesSpot(options)
+      ? [{ type: 'spot-role', name: SPOT_ROLE, about: 'of the account; it is never deleted' } as const]
+      : []),
+    ...(['kube-system', 'default'].includes(namespace.value)
+      ? []
+      : [{ type: 'namespace', name: namespace.value, about: 'of the controller' } as const]),
+    {
+      type: 'release',
+      name: KARPENTER_RELEASE,
+      of: namespace.value,
+      value: choices.installer.value,
+      desired: { version: choices.version.value, values: chartValues(survey, choices) } satisfies ReleaseSettings,
+      about: `chart ${choices.version.value} by ${choices.installer.value === 'flux' ? 'Flux' : 'helm'}, ${choices.replicas} replicas`,
+    },
+    ...poolObjects(survey, choices, options).map(toResource),
+  ]
+
+  function toResource(object: NodePoolObject): Resource {
+    return {
+      type: object.kind === 'NodePool' ? 'node-pool' : 'node-class',
+      name: object.metadata.name,
+      desired: object as unknown as Record<string, unknown>,
+      about:
+        object.kind === 'NodePool'
+          ? describePool(object)
+          : `image ${aliasOf(object) ?? 'of its own'}, profile ${names.instanceProfile}`,
+    }
+  }
+}
+
+function nodeSide(survey: Survey, { names, access, version }: Choices): readonly Resource[] {
+  const arn = roleArn(survey, names.nodeRole)
+  return [
+    {
+      type: 'node-role',
+      name: names.nodeRole,
+      desired: { ...nodeTrust(survey.partition) },
+      about: 'of the nodes, trusts EC2',
+    },
+    ...nodeRolePolicies(version.value, survey.partition).map(
+      (policy): Resource => ({
+        type: 'attached-policy',
+        name: policy,
+        of: names.nodeRole,
+        about: `on ${names.nodeRole}`,
+      }),
+    ),
+    { type: 'instance-profile', name: names.instanceProfile, of: names.nodeRole, about: 'gives the nodes their role' },
+    { type: access.value, name: arn, about: 'lets the nodes join' },
+  ]
+}
+
+function queueOf({ partition, region, accountId, cluster }: Survey, { version }: Choices) {
+  return interruptionQueue({ version: version.value, clusterName: cluster.name, partition, region, accountId })
+}
+
+function queueSide(survey: Survey, choices: Choices): readonly Resource[] {
+  const queue = queueOf(survey, choices)
+  return [
+    {
+      type: 'queue',
+      name: queue.name,
+      desired: queue.policy,
+      about: 'interruptions, so that nodes are drained in time',
+    },
+    ...queue.rules.map(
+      ({ name, description, pattern }): Resource => ({
+        type: 'rule',
+        name,
+        of: queue.arn,
+        desired: { description, pattern },
+        about: description,
+      }),
+    ),
+  ]
+}
+
+function controllerSide(survey: Survey, choices: Choices): readonly Resource[] {
+  const { names, namespace, identity } = choices
+  const arn = roleArn(survey, names.controllerRole)
+  const association: Resource = {
+    type: 'association',
+    name: `${namespace.value}/${SERVICE_ACCOUNT}`,
+    of: arn,
+    about: `Pod Identity: ${names.controllerRole}`,
+  }
+  return [
+    {
+      type: 'controller-role',
+      name: names.controllerRole,
+      desired: { ...trustOf(survey, choices) },
+      about: `of the controller, trusts ${identity.value === 'irsa' ? `${namespace.value}/${SERVICE_ACCOUNT} through the OIDC provider` : 'Pod Identity'}`,
+    },
+    {
+      type: 'inline-policy',
+      name: names.controllerPolicy,
+      of: names.controllerRole,
+      desired: { ...policyOf(survey, choices) },
+      about: `for Karpenter ${choices.version.value}, bound to this cluster`,
+    },
+    ...(identity.value === 'pod-identity' ? [association] : []),
+  ]
+}
+
+export function trustOf({ partition, accountId, cluster }: Survey, { identity, namespace }: Choices) {
+  // A cluster without an issuer is refused before this is used.
+  const issuer = cluster.issuer ?? 'https://none'
+  return identity.value === 'irsa'
+    ? controllerTrust({ identity: 'irsa', partition, accountId, issuer, namespace: namespace.value })
+    : controllerTrust({ identity: 'podIdentity', clusterArn: cluster.arn, accountId })
+}
+
+export function policyOf(survey: Survey, choices: Choices) {
+  const { partition, region, accountId, cluster } = survey
+  return inlineControllerPolicy(choices.version.value, {
+    partition,
+    region,
+    accountId,
+    clusterName: cluster.name,
+    nodeRoleArn: roleArn(survey, choices.names.nodeRole),
+    queueArn: queueOf(survey, choices).arn,
+    ownInstanceProfile: true,
+  })
+}
+
+export function chartValues(
+  survey: Survey,
+  { version, namespace, identity, names, replicas, placement }: Choices,
+): Values {
+  const group = { key: 'eks.amazonaws.com/nodegroup', operator: 'In', values: placement.value }
+  return renderKarpenterValues({
+    version: version.value,
+    clusterName: survey.cluster.name,
+    interruptionQueue: names.queue,
+    identity: identity.value === 'irsa' ? 'irsa' : 'podIdentity',
+    roleArn: identity.value === 'irsa' ? roleArn(survey, names.controllerRole) : undefined,
+    namespace: namespace.value,
+    replicas,
+    affinity:
+      placement.value.length === 0
+        ? undefined
+        : {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [group] }] },
+            },
+          },
+  })
+}
+
+/** Classes before the pools that refer to them. */
+export function poolObjects(survey: Survey, choices: Choices, options: Options): readonly NodePoolObject[] {
+  if (options.pools) return [...options.pools].sort((a, b) => a.kind.localeCompare(b.kind))
+  const spec = {
+    clusterName: survey.cluster.name,
+    instanceProfile: choices.names.instanceProfile,
+    zones: choices.zones,
+    amiAlias: choices.image.value,
+    discoveryTag: choices.discoveryTag,
+  }
+  return [defaultNodeClass(spec), defaultNodePool(spec)]
+}
+
+function usesSpot({ pools = [] }: Options): boolean {
+  return pools.some(({ spec }) => JSON.stringify(spec).includes('"spot"'))
+}
+
+export function aliasOf({ spec }: { readonly spec: Readonly<Record<string, unknown>> }): string | undefined {
+  return (spec['amiSelectorTerms'] as readonly { alias?: string }[] | undefined)?.find(({ alias }) => alias)?.alias
+}
+
+function describePool({ spec }: NodePoolObject): string {
+  const { template, limits } = spec as {
+    template?: { spec?: { requirements?: readonly { key: string; operator: string; values?: readonly string[] }[] } }
+    limits?: { cpu?: string }
+  }
+  const named = (key: string) => template?.spec?.requirements?.find((one) => one.key === key)?.values?.join('/')
+  const facts = [
+    named('karpenter.k8s.aws/instance-category'),
+    named('karpenter.sh/capacity-type'),
+    named('topology.kubernetes.io/zone'),
+    limits?.cpu === undefined ? undefined : `at most ${limits.cpu} CPU`,
+  ]
+  return facts.filter(Boolean).join(', ')
+}
+
+const zoneOf = ({ subnets }: Survey, id: string): string => subnets.find((subnet) => subnet.id === id)?.zone ?? ''
