@@ -1,0 +1,145 @@
+// What is wrong with one object, from what it reports of itself: stopped, failing, not ready for more than a minute,
+// add-ons that do not work, things that a teardown left. Pure: the same object and time, the same findings.
+import { type AddonDelivery, type AnyObject, conditionOf, type WorkspaceTemplateApply } from '#api'
+import { redact } from '#lib'
+import {
+  type ClusterObjects,
+  clusterTree,
+  deliveryBranch,
+  type Examined,
+  type Finding,
+  isOrdinary,
+  readinessOf,
+  stateOf,
+  stopOf,
+} from '#view'
+
+/** Ordinary steps end within this time, or are long ones. */
+const GRACE_MS = 60_000
+
+const isOld = (since: string | undefined, nowMs: number): boolean =>
+  since !== undefined && nowMs - Date.parse(since) >= GRACE_MS
+
+/** An object without a workspace of its own. */
+export function examineObject(object: AnyObject, nowMs: number): Examined {
+  const stages = stageFindings(object, nowMs)
+  const whole = stages.length > 0 ? [] : waitingFindings(object, nowMs)
+  return {
+    name: `${object.kind}/${object.metadata.name}`,
+    fact: '',
+    findings: [...stalledFindings(object), ...whole, ...stages, ...leftoverFindings(object)],
+  }
+}
+
+function stalledFindings(object: AnyObject): readonly Finding[] {
+  const stalled = conditionOf(object, 'Stalled')
+  if (stalled?.status !== 'True') return []
+  return [
+    {
+      word: 'stalled',
+      weight: 'person',
+      what: redact(stalled.message),
+      todo: 'see the whole of it:',
+      command: describeCommand(object),
+      since: stalled.lastTransitionTime,
+    },
+  ]
+}
+
+const describeCommand = ({ kind, metadata }: AnyObject): string =>
+  `capt describe ${kind.toLowerCase()} ${metadata.name}`
+
+/** Not ready for more than a minute: a step that takes its time is good to know, everything else is for a person. */
+export function waitingFindings(object: AnyObject, nowMs: number): readonly Finding[] {
+  if (conditionOf(object, 'Stalled')?.status === 'True') return []
+  const { ready, message } = readinessOf(object)
+  const { deletionTimestamp, creationTimestamp } = object.metadata
+  const condition = conditionOf(object, 'Ready') ?? conditionOf(object, 'Available')
+  const since =
+    deletionTimestamp ?? (condition?.status === 'True' ? undefined : condition?.lastTransitionTime) ?? creationTimestamp
+  const isStale = condition?.status === 'True' && deletionTimestamp === undefined
+  if (ready || isStale || !isOld(since, nowMs)) return []
+  const stop = stopOf(object, stateOf(object))
+  const isStep = condition !== undefined && isOrdinary(condition.reason)
+  return [
+    {
+      word: deletionTimestamp === undefined ? 'waiting' : 'deleting',
+      weight: isStep && !stop ? 'know' : 'person',
+      what: redact(stop?.what ?? condition?.message ?? message),
+      todo: stop?.todo ?? '',
+      ...(stop ? { command: describeCommand(object) } : {}),
+      since: since!,
+    },
+  ]
+}
+
+/** A run that failed, while another attempt follows or runs: at once, for a loop looks ready to succeed each time. */
+export function failingFindings(apply: WorkspaceTemplateApply): readonly Finding[] {
+  const { lastError: error, attempts = 1, run } = apply.status ?? {}
+  if (!error || conditionOf(apply, 'Stalled')?.status === 'True' || readinessOf(apply).ready) return []
+  const { name } = apply.metadata
+  const text = error.address ? `${error.address}: ${error.message ?? ''}` : (error.message ?? '')
+  const since = conditionOf(apply, 'Ready')?.lastTransitionTime
+  return [
+    {
+      word: 'failing',
+      weight: 'person',
+      what: redact(`attempt ${attempts} of terraform ${run?.verb ?? 'apply'} failed: ${text}`),
+      todo: `${error.hint ?? 'remove the cause'}${error.code ? ` (capt explain ${error.code})` : ''}; what Terraform printed:`,
+      command: `capt logs ${name}`,
+      ...(since === undefined ? {} : { since }),
+    },
+  ]
+}
+
+/** Stages that failed, or were delivered and have not worked for more than a minute. */
+function stageFindings(object: AnyObject, nowMs: number): readonly Finding[] {
+  if (object.kind !== 'AddonDelivery') return []
+  const delivery = object as AddonDelivery
+  const broken = deliveryBranch(delivery).children
+  return broken.flatMap(({ name, stop }) => {
+    const stage = delivery.status?.stages?.find((one) => one.name === name)
+    const since = stage?.failedAt ?? stage?.healthy?.since ?? stage?.startedAt ?? object.metadata.creationTimestamp
+    const isKnown = stage?.state === 'Failed' || stage?.lastError !== undefined
+    if (!stop || !(isKnown || isOld(since, nowMs))) return []
+    const what = redact(stop.what)
+    return [{ word: 'add-on', weight: 'person', what, todo: stop.todo, ...(since === undefined ? {} : { since }) }]
+  })
+}
+
+function leftoverFindings(object: AnyObject): readonly Finding[] {
+  const { teardown } = (object as AddonDelivery).status ?? {}
+  return (teardown?.leftovers ?? []).map((what) => ({
+    word: 'left',
+    weight: 'person',
+    what: `${what} was left when the add-ons were taken away`,
+    todo: 'look at it, and remove it when nobody needs it',
+  }))
+}
+
+/** A Cluster reports for its parts, which are examined themselves; only what it refers to in vain is its own. */
+export function examineCluster(objects: ClusterObjects, nowMs: number): Examined {
+  const { stop } = clusterTree(objects)
+  const { metadata } = objects.cluster
+  const findings: readonly Finding[] = stop
+    ? [{ word: 'missing', weight: 'person', what: stop.what, todo: stop.todo }]
+    : []
+  return { name: `Cluster/${metadata.name}`, fact: '', findings: [...findings, ...unreachableFindings(objects, nowMs)] }
+}
+
+/** The workload API of a control plane that was there once does not answer. */
+function unreachableFindings({ cluster, controlPlane }: ClusterObjects, nowMs: number): readonly Finding[] {
+  const probe = conditionOf(cluster, 'RemoteConnectionProbe')
+  const isExpected = controlPlane?.status?.initialized === true && cluster.metadata.deletionTimestamp === undefined
+  if (!isExpected || probe?.status !== 'False' || !isOld(probe.lastTransitionTime, nowMs)) return []
+  return [
+    {
+      word: 'unreachable',
+      weight: 'person',
+      what: redact(`the API of the workload cluster does not answer: ${probe.message}`),
+      todo: 'check that its endpoint can be reached from where capt runs:',
+      command: `capt kubeconfig ${cluster.metadata.name} --token > kubeconfig; kubectl --kubeconfig kubeconfig get --raw /readyz`,
+      since: probe.lastTransitionTime,
+    },
+  ]
+}
