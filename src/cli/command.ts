@@ -1,22 +1,13 @@
 // A command is data plus one function. Streams, clock and connections come in by hand, so a test is a call.
 
-import type { Objects } from '#kube'
-import { CaptError, type Clock } from '#lib'
+import { APPROVAL_MODES } from '#api'
+import type { Connected, SessionOptions } from '#kube'
+import { CaptError, type Clock, parseDuration } from '#lib'
 
 export interface Sink {
   write(text: string): void
   readonly isTerminal: boolean
   readonly columns: number
-}
-
-/** What a command that speaks to a cluster gets. `namespace` is the context's, or the flag's. */
-export interface Connected {
-  readonly objects: Objects
-  readonly namespace: string
-  readonly server: string
-  /** A plain GET below the server's address, for probes, discovery and tables. */
-  raw(path: string, accept?: string): Promise<{ readonly status: number; readonly body: string }>
-  close(): Promise<void>
 }
 
 export interface Io {
@@ -32,11 +23,7 @@ export interface Io {
   readonly urgent?: AbortSignal
   /** Colour and in-place progress are allowed. */
   readonly colour: boolean
-  connect(values: {
-    readonly kubeconfig?: string
-    readonly context?: string
-    readonly namespace?: string
-  }): Promise<Connected>
+  connect(options: SessionOptions): Promise<Connected>
 }
 
 export interface Option {
@@ -56,15 +43,22 @@ export interface Arguments {
   readonly positionals: readonly string[]
 }
 
+/** Headings of `capt help`, in its order. */
+export const GROUPS = ['Run capt', 'Clusters', 'Terraform', 'Karpenter', 'Versions and errors'] as const
+
 export interface Command {
   /** Words after `capt`: `describe`, `karpenter convert`. */
   readonly name: string
+  readonly group: (typeof GROUPS)[number]
+  /** One line, without a period at its end. */
   readonly summary: string
   /**
    * Positional arguments as help shows them: `KIND [NAME]`. The parser reads from it how many there may be: one per
    * word, the longest of alternatives that are set apart by ` | `, and any number with `...`.
    */
   readonly positionals?: string
+  /** For programs: neither help nor the page of commands lists it. */
+  readonly hidden?: boolean
   /** Help shows these below the usage. */
   readonly examples: readonly { readonly run: string; readonly about: string }[]
   readonly options: Readonly<Record<string, Option>>
@@ -97,6 +91,42 @@ export const ENGINE_OPTION = {
   },
 } as const satisfies Record<string, Option>
 
+/** Rules for plans that neither the apply nor its template decides. */
+export const APPROVAL_OPTIONS = {
+  approval: {
+    type: 'string',
+    value: 'Auto|Manual',
+    about: 'Whether plans are applied by themselves where apply and template leave it open; Auto otherwise.',
+    check: (value) =>
+      APPROVAL_MODES.some((mode) => mode === value) ? undefined : `one of: ${APPROVAL_MODES.join(', ')}`,
+  },
+  'plan-expiry': {
+    type: 'string',
+    value: 'DURATION',
+    about: 'How long a plan may be approved before it is made again; 1h otherwise.',
+    check: (value) => (expiryOf(value) === undefined ? 'a duration from 5s to 24h, such as 30m' : undefined),
+  },
+} as const satisfies Record<string, Option>
+
+function expiryOf(text: string): number | undefined {
+  try {
+    const seconds = Math.round(parseDuration(text) / 1000)
+    return seconds >= 5 && seconds <= 86_400 ? seconds : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function approvalOf(values: Arguments['values']): {
+  readonly mode?: 'Auto' | 'Manual'
+  readonly expirySeconds?: number
+} {
+  const mode = APPROVAL_MODES.find((one) => one === values['approval'])
+  const expiry = values['plan-expiry']
+  const expirySeconds = typeof expiry === 'string' ? expiryOf(expiry) : undefined
+  return { ...(mode ? { mode } : {}), ...(expirySeconds === undefined ? {} : { expirySeconds }) }
+}
+
 export function checkValue(name: string, { check }: Option, value: unknown): void {
   for (const text of [value].flat()) {
     const hint = typeof text === 'string' ? check?.(text) : undefined
@@ -104,19 +134,29 @@ export function checkValue(name: string, { check }: Option, value: unknown): voi
   }
 }
 
-/** Options of every command that speaks to an API server. */
+/** Options of every command that connects to an API server. */
 export const CONNECTION_OPTIONS = {
   kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig to use; $KUBECONFIG or ~/.kube/config otherwise.' },
   context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
   namespace: { type: 'string', short: 'n', value: 'NAME', about: "Namespace; the context's otherwise." },
 } as const satisfies Record<string, Option>
 
-export function connectionOf(args: Arguments) {
+export function connectionOf(args: Arguments): SessionOptions {
   const text = (name: string) => (typeof args.values[name] === 'string' ? (args.values[name] as string) : undefined)
   const given = { kubeconfig: text('kubeconfig'), context: text('context'), namespace: text('namespace') }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
-    kubeconfig?: string
-    context?: string
-    namespace?: string
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+/** Connects as the options say, and closes the connection when the work has ended. */
+export async function withConnection<T>(
+  args: Arguments,
+  io: Io,
+  work: (connected: Connected) => Promise<T>,
+): Promise<T> {
+  const connected = await io.connect(connectionOf(args))
+  try {
+    return await work(connected)
+  } finally {
+    await connected.close()
   }
 }

@@ -1,19 +1,23 @@
-// Help texts, made from the command table: usage, examples, options.
-import type { Command } from './command.ts'
-import type { Entry } from './table.ts'
+// Help texts, made from the commands: usage, examples, options.
+import { type Command, GROUPS } from './command.ts'
 
-export function overview(commands: readonly Entry[]): string {
+/** What the table of commands knows of each without loading it. */
+export interface Entry extends Pick<Command, 'name' | 'group' | 'summary' | 'hidden'> {
+  load(): Promise<{ readonly command: Command }>
+}
+
+export function overview(all: readonly Entry[]): string {
+  const commands = all.filter(({ hidden }) => hidden !== true)
   const width = Math.max(...commands.map((entry) => entry.name.length))
-  const rows = commands.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`)
+  const rowsOf = (group: string) =>
+    commands.filter((entry) => entry.group === group).map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`)
   return [
     'capt turns one Cluster manifest into a running EKS cluster, and takes it away again.',
     '',
     '  capt demo                    see all of it on this machine, without a cloud account',
     '  capt up --data ./home        an embedded control plane in one process',
     '',
-    'Commands',
-    ...rows,
-    '',
+    ...GROUPS.flatMap((group) => [group, ...rowsOf(group), '']),
     'capt COMMAND --help shows examples and options.',
     '',
   ].join('\n')

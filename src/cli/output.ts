@@ -8,7 +8,7 @@ export const OUTPUT_OPTION = {
   output: { type: 'string', short: 'o', value: 'json|yaml|wide', about: 'Print data instead of text for people.' },
 } as const satisfies Record<string, Option>
 
-export type Output = 'json' | 'yaml' | 'wide' | undefined
+type Output = 'json' | 'yaml' | 'wide' | undefined
 
 export function outputOf(args: Arguments, allowed: readonly string[] = ['json', 'yaml', 'wide']): Output {
   const { output } = args.values
@@ -25,7 +25,7 @@ export async function printData(data: unknown, output: 'json' | 'yaml', io: Io):
   io.stdout.write(stringify(data, { lineWidth: 0, aliasDuplicateObjects: false }))
 }
 
-export function painter(io: Io): (state: State, text: string) => string {
+function painter(io: Io): (state: State, text: string) => string {
   const colours = picocolors.createColors(io.colour)
   const byState: Record<State, (text: string) => string> = {
     ready: colours.green,
@@ -43,6 +43,11 @@ export function painter(io: Io): (state: State, text: string) => string {
 export function renderOptions(io: Io): RenderOptions {
   return { width: io.stdout.columns, wraps: io.stdout.isTerminal, now: io.clock.now(), paint: painter(io) }
 }
+
+/** Of every command that asks with `confirm`. */
+export const YES_OPTION = {
+  yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
+} as const satisfies Record<string, Option>
 
 /** Asks before something is destroyed; without a terminal the answer must come as --yes. */
 export async function confirm(question: string, args: Arguments, io: Io): Promise<boolean> {

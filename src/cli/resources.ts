@@ -1,32 +1,7 @@
-// The words people use for kinds: singular, plural, short names, any case.
-import {
-  AddonDelivery,
-  AddonPipeline,
-  CAPTCluster,
-  CAPTClusterTemplate,
-  CAPTControlPlane,
-  CAPTControlPlaneTemplate,
-  CLUSTER_API_VERSIONS,
-  clusterKind,
-  clusterResourceSetKind,
-  type KindRef,
-  WorkspaceTemplate,
-  WorkspaceTemplateApply,
-} from '#api'
+// The words people use for kinds and objects: singular, plural, short names, any case; `KIND NAME...` and `KIND/NAME`.
+import { ALL_KINDS, clusterKind, clusterResourceSetKind, type KindRef, WorkspaceTemplateApply } from '#api'
+import { type Server, servedKind } from '#kube'
 import { CaptError, ownValue } from '#lib'
-import type { Connected } from './command.ts'
-import { servedVersions } from './discovery.ts'
-
-export const OUR_KINDS = [
-  CAPTCluster,
-  CAPTClusterTemplate,
-  CAPTControlPlane,
-  CAPTControlPlaneTemplate,
-  WorkspaceTemplate,
-  WorkspaceTemplateApply,
-  AddonPipeline,
-  AddonDelivery,
-] as const
 
 const EXTRA_WORDS: Readonly<Record<string, string>> = {
   cl: 'clusters',
@@ -34,47 +9,72 @@ const EXTRA_WORDS: Readonly<Record<string, string>> = {
   applies: 'workspacetemplateapplies',
 }
 
-/** The kind a word means. Cluster API kinds are asked for in the version that the server serves. */
-export async function findKind(word: string, connected: Connected): Promise<KindRef> {
-  const lower = word.toLowerCase()
-  const wanted = ownValue(EXTRA_WORDS, lower) ?? lower
-  const ours = OUR_KINDS.find(({ plural, singular, shortNames }) =>
-    [plural, singular, ...(shortNames ?? [])].includes(wanted),
+const FOREIGN = [
+  { words: ['cluster', 'clusters'], make: clusterKind },
+  { words: ['clusterresourceset', 'clusterresourcesets'], make: clusterResourceSetKind },
+] as const
+
+/** The kind a word means, also with its group behind it. Cluster API kinds are in the version that the server serves. */
+export async function findKind(word: string, server: Server): Promise<KindRef> {
+  const [first = '', ...group] = word.toLowerCase().split('.')
+  const wanted = ownValue(EXTRA_WORDS, first) ?? first
+  const isIn = (one: KindRef) => group.length === 0 || group.join('.') === one.group
+  const ours = ALL_KINDS.find(
+    (one) => isIn(one) && [one.plural, one.singular, ...(one.shortNames ?? [])].includes(wanted),
   )
   if (ours) return ours
-  if (wanted === 'cluster' || wanted === 'clusters') return servedKind(connected, clusterKind)
-  if (wanted === 'clusterresourceset' || wanted === 'clusterresourcesets')
-    return servedKind(connected, clusterResourceSetKind)
-  const known = [
-    'clusters',
-    ...OUR_KINDS.map(({ plural, shortNames }) => [plural, ...(shortNames ?? [])].join('/')),
-    'clusterresourcesets/crs',
-  ]
+  for (const { words, make } of FOREIGN)
+    if (words.some((known) => known === wanted) && isIn(make('v1beta2'))) return servedKind(server, make)
   throw new CaptError('CAPT_USAGE', `capt does not know the kind "${word}"`, {
-    hint: `one of: ${known.join(', ')}; kubectl shows all others`,
+    hint: `one of: ${kindWords().join(', ')}; kubectl shows all others`,
   })
 }
 
-export async function servedKind(
-  connected: Connected,
-  make: (version: (typeof CLUSTER_API_VERSIONS)[number]) => KindRef,
-): Promise<KindRef> {
-  const { group, kind } = make('v1beta2')
-  const served = await servedVersions(connected, group)
-  if (served === undefined) {
-    throw new CaptError(
-      'CAPT_CLUSTER_API_MISSING',
-      `${connected.server} does not serve ${kind}: Cluster API is not installed there`,
-      {
-        hint: 'run clusterctl init, or use an embedded home: capt up --data DIR',
-      },
-    )
+/** Every kind with its short names, as hints and the completion show them. */
+export function kindWords(): readonly string[] {
+  return [
+    'clusters',
+    ...ALL_KINDS.map(({ plural, shortNames }) => [plural, ...(shortNames ?? [])].join('/')),
+    'clusterresourcesets/crs',
+    'runs',
+  ]
+}
+
+/** Objects of one kind: those of these names, or all of them when there is none. */
+interface Selection {
+  readonly word: string
+  readonly names: readonly string[]
+}
+
+/** `KIND`, `KIND,KIND`, `KIND NAME...` or `KIND/NAME...`; a name that is repeated counts once. */
+export function selectionsOf(words: readonly string[], command: string): readonly Selection[] {
+  const pairs = words.filter((word) => word.includes('/'))
+  if (pairs.length === 0) {
+    const [kinds = '', ...names] = words
+    const list = kinds.split(',').filter((kind) => kind !== '')
+    return [...new Set(list)].map((word) => ({ word, names: [...new Set(names)] }))
   }
-  const version = CLUSTER_API_VERSIONS.find((candidate) => served.includes(candidate))
-  if (!version)
-    throw new CaptError(
-      'CAPT_CLUSTER_API_MISSING',
-      `${connected.server} serves no version of ${group} that capt speaks`,
-    )
-  return make(version)
+  const wrong = words.find((word) => !/^[^/]+\/[^/]+$/.test(word))
+  if (wrong !== undefined)
+    throw new CaptError('CAPT_USAGE', `"${wrong}" is not KIND/NAME`, {
+      hint: `write KIND NAME... or KIND/NAME...: capt ${command} wtapply/demo-vpc`,
+    })
+  const found = new Map<string, Set<string>>()
+  for (const pair of pairs) {
+    const [word = '', name = ''] = pair.split('/')
+    found.set(word, (found.get(word) ?? new Set()).add(name))
+  }
+  return [...found].map(([word, names]) => ({ word, names: [...names] }))
+}
+
+/** The name of an apply out of `NAME` or `KIND/NAME`. */
+export function applyNameOf(word: string, command: string): string {
+  if (!word.includes('/')) return word
+  const [{ word: kind, names }] = selectionsOf([word], command) as [Selection]
+  const { plural, singular, shortNames = [], group } = WorkspaceTemplateApply
+  const words = [plural, singular, ...shortNames, 'applies'].flatMap((known) => [known, `${known}.${group}`])
+  if (words.includes(kind.toLowerCase())) return names[0]!
+  throw new CaptError('CAPT_USAGE', `${command} works on a WorkspaceTemplateApply, not on "${kind}"`, {
+    hint: `capt ${command} NAME; capt get wtapply lists the names`,
+  })
 }

@@ -1,9 +1,8 @@
 // argv in, exit code out: finds the command, reads its options, prints errors the way people can act on.
 import { parseArgs } from 'node:util'
-import { CaptError, isCaptError, messageOf } from '#lib'
+import { CaptError, closest, isCaptError, messageOf } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, checkValue, EXIT, Interrupted, type Io } from './command.ts'
-import { commandHelp, overview } from './help.ts'
-import type { Entry } from './table.ts'
+import { commandHelp, type Entry, overview } from './help.ts'
 
 export async function run(argv: readonly string[], io: Io, commands: readonly Entry[]): Promise<number> {
   const words = wordsOf(argv)
@@ -79,28 +78,16 @@ function refuseUnknown(words: readonly string[], commands: readonly Entry[], io:
   const group = commands.filter((entry) => entry.name.startsWith(`${words[0]} `))
   const known = group.length > 0 ? group : commands
   const hint =
-    group.length > 0 ? `one of: ${group.map((entry) => entry.name).join(', ')}` : closest(words[0] ?? '', known)
+    group.length > 0 ? `one of: ${group.map((entry) => entry.name).join(', ')}` : suggest(words[0] ?? '', known)
   io.stderr.write(
     `error: there is no command "${words.slice(0, group.length > 0 ? 2 : 1).join(' ')}"\n  hint ${hint}\n`,
   )
   return EXIT.usage
 }
 
-function closest(word: string, commands: readonly Entry[]): string {
-  const near = commands.filter((entry) => distance(entry.name.split(' ')[0]!, word) <= 2).map((entry) => entry.name)
-  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : 'capt help lists the commands'
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    }
-    row = next
-  }
-  return row[b.length]!
+function suggest(word: string, commands: readonly Entry[]): string {
+  const meant = closest(word, new Set(commands.map(({ name }) => name.split(' ')[0]!)))
+  return meant === undefined ? 'capt help lists the commands' : `did you mean ${meant}?`
 }
 
 export function readArguments(command: Command, argv: readonly string[]): Arguments {
@@ -131,7 +118,7 @@ export function readArguments(command: Command, argv: readonly string[]): Argume
   }
 }
 
-/** How many positional arguments a usage such as `KIND [NAME]` has room for. */
+/** How many positional arguments a usage such as `KIND [NAME]` allows. */
 export function mostPositionals(usage: string | undefined): number {
   if (usage === undefined) return 0
   if (/\.\.\.|…/.test(usage)) return Number.POSITIVE_INFINITY

@@ -9,7 +9,7 @@ export const CONFIG_OPTION = {
   config: { type: 'string', value: 'FILE', about: 'YAML or JSON file with any of these options, by their names.' },
 } as const satisfies Record<string, Option>
 
-export type Settings = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+type Settings = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
 export async function readSettings(
   options: Readonly<Record<string, Option>>,
@@ -21,7 +21,7 @@ export async function readSettings(
   const settings: Settings = Object.fromEntries(
     Object.entries(options).map(([name, option]) => {
       const flag = args.values[name]
-      // parseArgs cannot tell a default from a flag, so a command that uses settings keeps its defaults to itself.
+      // parseArgs does not distinguish a default from a flag, so a command that uses settings keeps its defaults to itself.
       if (flag !== undefined) return [name, flag]
       const variable = io.env[variableOf(name)]
       if (variable !== undefined) return [name, parseText(variable, option, variableOf(name))]
@@ -32,7 +32,7 @@ export async function readSettings(
   return settings
 }
 
-export const variableOf = (name: string): string => `CAPT_${name.toUpperCase().replaceAll('-', '_')}`
+const variableOf = (name: string): string => `CAPT_${name.toUpperCase().replaceAll('-', '_')}`
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

@@ -5,7 +5,7 @@ import { checkManifests, type Manifest, readManifests, toCaptError, upgradeManif
 import { CaptError, messageOf } from '#lib'
 import type { Io } from './command.ts'
 
-export interface SourceText {
+interface SourceText {
   readonly name: string
   readonly text: string
 }

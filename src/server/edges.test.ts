@@ -12,14 +12,14 @@ describe('the log', () => {
 
   it('is one JSON object per line: level, time, message and keys', () => {
     const { log, lines } = write('info')
-    log.with({ controller: 'widget' }).warn('Turn failed', { Widget: 'default/w', attempts: 3 })
+    log.with({ controller: 'widget' }).warn('Reconcile failed', { Widget: 'default/w', attempts: 3 })
     const { time, ...rest } = lines[0]!
     assert.deepEqual(rest, {
       level: 'warn',
       controller: 'widget',
       Widget: 'default/w',
       attempts: 3,
-      message: 'Turn failed',
+      message: 'Reconcile failed',
     })
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
   })
@@ -47,7 +47,7 @@ describe('Prometheus metrics', () => {
 
   it('count into buckets', async () => {
     const metrics = prometheusMetrics({ processMetrics: false })
-    const seconds = metrics.histogram({ name: 'turn_seconds', about: 'Turns.', labels: ['c'], buckets: [0.1, 1] })
+    const seconds = metrics.histogram({ name: 'turn_seconds', about: 'Reconciles.', labels: ['c'], buckets: [0.1, 1] })
     seconds.observe({ c: 'x' }, 0.5)
     assert.match(await metrics.text(), /turn_seconds_bucket\{le="0.1",c="x"\} 0\nturn_seconds_bucket\{le="1",c="x"\} 1/)
   })

@@ -5,7 +5,12 @@ import { type Log, type LogKeys, redact } from '#lib'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-export function jsonLog(options: { readonly level?: LogLevel; readonly to?: DestinationStream } = {}): Log {
+export interface LeveledLog extends Log {
+  /** For this log and every one made from it. */
+  setLevel(level: LogLevel): void
+}
+
+export function jsonLog(options: { readonly level?: LogLevel; readonly to?: DestinationStream } = {}): LeveledLog {
   const settings: LoggerOptions = {
     level: options.level ?? 'info',
     base: null,
@@ -17,7 +22,7 @@ export function jsonLog(options: { readonly level?: LogLevel; readonly to?: Dest
 }
 
 /** Every turn of every object gets a log of its own: binding keys costs nothing until a line is written. */
-class JsonLog implements Log {
+class JsonLog implements LeveledLog {
   readonly #logger: Logger
   readonly #bound: LogKeys
 
@@ -37,6 +42,9 @@ class JsonLog implements Log {
   }
   error(message: string, keys?: LogKeys): void {
     this.#write('error', message, keys)
+  }
+  setLevel(level: LogLevel): void {
+    this.#logger.level = level
   }
   with(keys: LogKeys): Log {
     return new JsonLog(this.#logger, { ...this.#bound, ...keys })

@@ -8,7 +8,7 @@ import type { TLSSocket } from 'node:tls'
 import type { KindRef } from '#api'
 import { KubeError, type Objects } from '#kube'
 import { createAuthority, issueCertificate } from '#lib'
-import { collectingLog, handWoundClock } from '#testing'
+import { collectingLog, manualClock } from '#testing'
 import { type MetricsOptions, serveMetrics } from './metrics.ts'
 import { prometheusMetrics } from './prometheus.ts'
 import { reviewByApiServer } from './review.ts'
@@ -35,11 +35,11 @@ async function withServer(
   over: Partial<MetricsOptions>,
   test: (
     port: number,
-    parts: ReturnType<typeof aReviewer> & { clock: ReturnType<typeof handWoundClock> },
+    parts: ReturnType<typeof aReviewer> & { clock: ReturnType<typeof manualClock> },
   ) => Promise<void>,
 ) {
   const reviewer = aReviewer()
-  const clock = handWoundClock()
+  const clock = manualClock()
   const log = collectingLog()
   const metrics = prometheusMetrics({ processMetrics: false })
   metrics.counter({ name: 'runs_total', about: 'Runs.', labels: ['result'] }).add({ result: 'ok' }, 3)
@@ -171,7 +171,7 @@ describe('metrics', () => {
   })
 
   it('renew the certificate they made themselves before it ends', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const source = selfSigned(['localhost'], [], clock)
     assert.ok(source())
     assert.equal(source(), undefined)
@@ -185,7 +185,7 @@ describe('metrics', () => {
 describe('the review of tokens', () => {
   it('asks once for many questions at the same time, and is not flooded by unknown tokens', async () => {
     const { objects, asked } = aReviewer()
-    const review = reviewByApiServer({ objects, clock: handWoundClock(), log: collectingLog() })
+    const review = reviewByApiServer({ objects, clock: manualClock(), log: collectingLog() })
     const same = await Promise.all(Array.from({ length: 20 }, () => review('good-token', '/metrics')))
     assert.deepEqual([new Set(same), asked.length], [new Set(['allowed']), 2])
     const many = await Promise.all(Array.from({ length: 50 }, (_, i) => review(`token-${i}`, '/metrics')))
@@ -195,7 +195,7 @@ describe('the review of tokens', () => {
 
   it('remembers at most a hundred answers', async () => {
     const { objects, asked } = aReviewer()
-    const review = reviewByApiServer({ objects, clock: handWoundClock(), log: collectingLog() })
+    const review = reviewByApiServer({ objects, clock: manualClock(), log: collectingLog() })
     for (let i = 0; i < 101; i++) await review(`token-${i}`, '/metrics')
     await review('token-100', '/metrics')
     assert.equal(asked.length, 101)

@@ -1,23 +1,11 @@
 // Asks the API server who holds a token and whether they may read a path: TokenReview, then SubjectAccessReview.
 // Answers are kept for a short while and in small number, and a flood of unknown tokens cannot become a flood of reviews.
-import type { AnyObject, KindRef } from '#api'
+import { type AnyObject, kindRef } from '#api'
 import type { Objects } from '#kube'
 import { type Clock, type Log, messageOf, sha256 } from '#lib'
 
-const TokenReviewKind: KindRef = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'TokenReview',
-  plural: 'tokenreviews',
-  namespaced: false,
-}
-const SubjectAccessReviewKind: KindRef = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews',
-  namespaced: false,
-}
+const TokenReviewKind = kindRef('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews', false)
+const SubjectAccessReviewKind = kindRef('authorization.k8s.io/v1', 'SubjectAccessReview', 'subjectaccessreviews', false)
 
 interface User {
   readonly username?: string

@@ -2,10 +2,16 @@
 // ourselves and renew before it ends.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { CaptError, type Clock, createAuthority, issueCertificate, type KeyedCertificate, messageOf } from '#lib'
 
 /** Undefined as long as there is nothing new since the last call. The first call always gives a certificate or throws. */
 export type CertificateSource = () => KeyedCertificate | undefined
+
+/** An address that only this machine reaches; a server on any other one needs a certificate. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
 
 const SELF_SIGNED_DAYS = 365
 const RENEW_BEFORE_MS = 30 * 86_400_000

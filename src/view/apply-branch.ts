@@ -1,7 +1,8 @@
 // A WorkspaceTemplateApply as a branch: what Terraform did, does, or stopped at.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { type Branch, type State, stateOf } from './branch.ts'
-import { applyStop } from './stops.ts'
+import { nameFields } from './fields.ts'
+import { applyStop, isRunning } from './stops.ts'
 
 export function applyBranch(apply: WorkspaceTemplateApply): Branch {
   const state = applyState(apply)
@@ -18,7 +19,8 @@ export function applyBranch(apply: WorkspaceTemplateApply): Branch {
             ? 'destroying'
             : 'applying'
           : state,
-    fact: factOf(apply, state),
+    fact: nameFields(factOf(apply, state), apply),
+    ...(stop ? { label: labelOf(apply) } : {}),
     ...(ready ? { since: ready.lastTransitionTime } : {}),
     ...(stop ? { stop } : {}),
     children: [],
@@ -27,22 +29,52 @@ export function applyBranch(apply: WorkspaceTemplateApply): Branch {
 
 function applyState(apply: WorkspaceTemplateApply): State {
   const phase = apply.status?.phase
-  if (phase === 'Running') return 'working'
+  if (isRunning(apply)) return 'working'
   if (phase === 'Stalled') return 'stalled'
   if (phase === 'Paused' || phase === 'Suspended') return 'paused'
   return stateOf(apply)
+}
+
+/** The class of the failure; its sentence is in the stop. */
+function labelOf(apply: WorkspaceTemplateApply): string {
+  const { lastError, attempts } = apply.status ?? {}
+  const stalled = conditionOf(apply, 'Stalled')
+  const reason = stalled?.status === 'True' ? stalled.reason : conditionOf(apply, 'Ready')?.reason
+  const count = lastError && attempts !== undefined ? `after ${counted(attempts, 'attempt')}` : ''
+  return [reason, count].filter(Boolean).join(' ')
 }
 
 function factOf(apply: WorkspaceTemplateApply, state: State): string {
   const { status } = apply
   if (state === 'working')
     return [status?.run?.progress, status?.run?.address].filter(Boolean).join('  ') || (status?.run?.phase ?? '')
-  if (state === 'ready')
-    return status?.state?.resources === undefined ? '' : counted(status.state.resources, 'resource')
+  if (state === 'ready') {
+    const count = status?.state?.resources === undefined ? '' : counted(status.state.resources, 'resource')
+    return [count, driftFact(apply)].filter(Boolean).join(', ')
+  }
   const error = status?.lastError
   if (error?.message) return error.address ? `${error.address}: ${firstLine(error.message)}` : firstLine(error.message)
   return firstLine(conditionOf(apply, 'Ready')?.message ?? '')
 }
 
+/** Empty where drift detection is off or nothing was checked since the last apply. */
+function driftFact({ status }: WorkspaceTemplateApply): string {
+  const { result, drifted = 0, pending = 0, upstream = 0 } = status?.drift ?? {}
+  switch (result) {
+    case 'InSync':
+      return 'no drift'
+    case 'Drifted':
+      return `${drifted} drifted`
+    case 'UpstreamMoved':
+      return `upstream moved (${counted(upstream, 'change')})`
+    case 'PendingChange':
+      return `${counted(pending, 'change')} pending`
+    case 'CannotTell':
+      return 'drift unknown'
+    default:
+      return ''
+  }
+}
+
 const firstLine = (text: string): string => text.split('\n')[0] ?? ''
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -4,10 +4,16 @@ import { type AnyObject, conditionOf } from '#api'
 
 export type State = 'ready' | 'working' | 'waiting' | 'stalled' | 'paused' | 'deleting' | 'unknown'
 
-/** Every stop says: what happened, why it does not go on, what to do, and where it matters what is safe. */
+/** Every stop says: what happened, why it does not go on, when it goes on, what to do, and what is safe. */
 export interface Stop {
   readonly what: string
   readonly why: string
+  /** Since when it is so, as an RFC 3339 time. */
+  readonly since?: string
+  /** When the next attempt begins by itself, as an RFC 3339 time. */
+  readonly nextAttempt?: string
+  /** When no further attempt begins, or the run is stopped: a sentence. */
+  readonly deadline?: string
   readonly todo: string
   readonly safe?: string
 }
@@ -18,6 +24,10 @@ export interface Branch {
   /** The state in the word that fits this kind: applied, delivered, not ready. */
   readonly word: string
   readonly fact: string
+  /** Shown instead of the fact where the stop is shown too: the same sentence appears once. */
+  readonly label?: string
+  /** What is good to know of something healthy, for those who ask for more. */
+  readonly detail?: string
   /** Since when the state holds, as an RFC 3339 time. */
   readonly since?: string
   readonly stop?: Stop

@@ -4,6 +4,7 @@ import {
   type AnyObject,
   type CAPTCluster,
   type CAPTControlPlane,
+  type CAPTMachinePool,
   type Condition,
   conditionOf,
   readCluster,
@@ -18,12 +19,13 @@ export interface ClusterObjects {
   readonly cluster: AnyObject
   readonly infrastructure?: CAPTCluster
   readonly controlPlane?: CAPTControlPlane
+  readonly pools?: readonly CAPTMachinePool[]
   readonly applies: readonly WorkspaceTemplateApply[]
   readonly deliveries: readonly AddonDelivery[]
 }
 
 export function clusterTree(objects: ClusterObjects): Branch {
-  const { cluster, infrastructure, controlPlane, applies, deliveries } = objects
+  const { cluster, infrastructure, controlPlane, pools = [], applies, deliveries } = objects
   const ownedBy = (owner: AnyObject) =>
     applies
       .filter((apply) => apply.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid))
@@ -31,16 +33,18 @@ export function clusterTree(objects: ClusterObjects): Branch {
   const children = [
     ...(infrastructure ? [infrastructureBranch(infrastructure, ownedBy(infrastructure))] : []),
     ...(controlPlane ? [controlPlaneBranch(controlPlane, ownedBy(controlPlane))] : []),
+    ...pools.map((pool) => poolBranch(pool, ownedBy(pool))),
     ...deliveries.map(deliveryBranch),
   ]
-  const state = clusterState(cluster, children)
-  const lacking = state === 'deleting' ? [] : lackingParts(objects)
+  const found = clusterState(cluster, children)
+  const lacking = found === 'deleting' ? [] : lackingParts(objects)
+  const state = found === 'ready' && lacking.length > 0 ? 'waiting' : found
   const available = conditionOf(cluster, 'Available') ?? conditionOf(cluster, 'Ready')
   return {
     name: `Cluster/${cluster.metadata.name}`,
     state,
     word: state === 'ready' ? 'ready' : state === 'deleting' || state === 'paused' ? state : 'not ready',
-    fact: state === 'ready' ? clusterFact(infrastructure, controlPlane) : firstTrouble(children, available),
+    fact: state === 'ready' ? clusterFact(cluster, infrastructure, controlPlane) : firstTrouble(children, available),
     ...since(available, cluster),
     ...(lacking.length > 0 ? { stop: lackingStop(cluster, lacking) } : {}),
     children,
@@ -75,8 +79,10 @@ function clusterState(cluster: AnyObject, children: readonly Branch[]): State {
   return 'ready'
 }
 
-function clusterFact(infrastructure?: CAPTCluster, controlPlane?: CAPTControlPlane): string {
-  return [controlPlane?.status?.version, infrastructure?.spec.region].filter(Boolean).join(', ')
+function clusterFact(cluster: AnyObject, infrastructure?: CAPTCluster, controlPlane?: CAPTControlPlane): string {
+  const inAws = infrastructure?.status?.clusterName
+  const name = inAws === undefined || inAws === cluster.metadata.name ? '' : `${inAws} in AWS`
+  return [controlPlane?.status?.version, infrastructure?.spec.region, name].filter(Boolean).join(', ')
 }
 
 function firstTrouble(children: readonly Branch[], available: Condition | undefined): string {
@@ -104,6 +110,14 @@ function controlPlaneBranch(object: CAPTControlPlane, children: readonly Branch[
   return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
 }
 
+function poolBranch(object: CAPTMachinePool, children: readonly Branch[]): Branch {
+  const state = stateOf(object)
+  const { replicas, version } = object.status ?? {}
+  const nodes = replicas === undefined ? '' : `${replicas} ${replicas === 1 ? 'node' : 'nodes'}`
+  const fact = [nodes, version, object.spec.instanceTypes?.join(' or ')].filter(Boolean).join(', ')
+  return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
+}
+
 function branchOf(object: AnyObject, state: State, fact: string, children: readonly Branch[]): Branch {
   const name = `${object.kind}/${object.metadata.name}`
   const stop = stopOf(object, state)
@@ -112,10 +126,20 @@ function branchOf(object: AnyObject, state: State, fact: string, children: reado
     state,
     word: wordOf(state),
     fact,
+    ...(stop ? { label: labelOf(object) } : {}),
     ...since(conditionOf(object, 'Ready'), object),
     ...(stop ? { stop } : {}),
     children,
   }
+}
+
+/** The reason alone; its sentence is in the stop. */
+function labelOf(object: AnyObject): string {
+  const reasons = (['Paused', 'Stalled'] as const).flatMap((type) => {
+    const condition = conditionOf(object, type)
+    return condition?.status === 'True' ? [condition.reason] : []
+  })
+  return reasons[0] ?? conditionOf(object, 'Ready')?.reason ?? ''
 }
 
 function messageOr(object: AnyObject, fact: string): string {

@@ -1,7 +1,8 @@
 // An AddonDelivery as a branch: its stages in order, each with what was delivered and what was seen.
 import { type AddonDelivery, conditionOf } from '#api'
+import { adviceFor, isOrdinary } from './advice.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
-import { adviceFor, isOrdinary, stopOf } from './stops.ts'
+import { stopOf } from './stops.ts'
 
 type Stage = NonNullable<NonNullable<AddonDelivery['status']>['stages']>[number]
 
@@ -28,6 +29,7 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
     state,
     word: wordOf(state),
     fact: state === 'ready' ? chain : (ready?.message.split('\n')[0] ?? ''),
+    ...(stop && ready ? { label: ready.reason } : {}),
     ...(ready ? { since: ready.lastTransitionTime } : {}),
     ...(stop ? { stop } : {}),
     children: stages.map((stage) => stageBranch(stage, delivery)),
@@ -42,7 +44,9 @@ function stageBranch(stage: Stage, delivery: AddonDelivery): Branch {
     name: stage.name,
     state,
     word: stage.state.toLowerCase(),
-    fact: state === 'ready' ? evidence : (stage.message ?? stage.reason ?? ''),
+    fact: state === 'ready' ? (stage.adopted ?? stage.wantedVersion ?? '') : (stage.message ?? stage.reason ?? ''),
+    ...(state === 'ready' && evidence !== '' ? { detail: evidence } : {}),
+    ...(stop ? { label: stage.lastError?.code ?? stage.reason ?? '' } : {}),
     ...(stage.healthy?.since ? { since: stage.healthy.since } : {}),
     ...(stop ? { stop } : {}),
     children: [],
@@ -67,11 +71,12 @@ function stageStop(stage: Stage, { metadata, spec }: AddonDelivery): Stop | unde
       ? `no further attempt follows${attempts}${stage.message && stage.message !== error?.message ? `: ${stage.message}` : ''}`
       : (stage.message ?? `what was delivered does not work yet${attempts}`),
     todo: `${error?.hint ?? `look at its pods: ${look}`}${error ? ` (capt explain ${error.code})` : ''}; capt retry adeliv ${metadata.name} tries again at once`,
+    ...((stage.failedAt ?? stage.healthy?.since) ? { since: stage.failedAt ?? stage.healthy?.since } : {}),
     safe: stage.delivered?.equal ? 'what was delivered is unchanged' : 'nothing of this stage was removed',
   }
 }
 
-/** One row per carrier of each stage: what the binding says and what was seen. */
+/** One row per payload of each stage: what the binding says and what was seen. */
 export function deliveryRows(delivery: AddonDelivery): readonly (readonly string[])[] {
   return (delivery.status?.stages ?? []).flatMap((stage) =>
     (stage.delivered?.resources ?? []).map((resource) => [

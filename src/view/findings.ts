@@ -3,7 +3,7 @@ import { formatDuration } from '#lib'
 import { type RenderOptions, wrapWords } from './render.ts'
 
 /** `person`: somebody must look or act. `know`: it is so, and passes by itself or is as it should be. */
-export type Weight = 'person' | 'know'
+type Weight = 'person' | 'know'
 
 export interface Finding {
   /** One word that names the kind of thing: suspect, lock, state, run, stalled, untracked, left, unknown. */
@@ -23,6 +23,8 @@ export interface Examined {
   readonly name: string
   /** What was looked at: `9 resources, serial 14`. */
   readonly fact: string
+  /** What to print when there is no finding; `nothing found` otherwise. */
+  readonly fine?: string
   readonly findings: readonly Finding[]
 }
 
@@ -32,8 +34,8 @@ export function renderFindings(examined: readonly Examined[], options: RenderOpt
   const all = examined.flatMap(({ findings }) => findings)
   const word = Math.max(4, ...all.map((finding) => finding.word.length)) + 2
   const left = Math.max(0, ...examined.map(({ name }) => name.length)) + 2
-  const sections = examined.map(({ name, fact, findings }) => {
-    const healthy = findings.length === 0 ? options.paint('ready', 'nothing found') : ''
+  const sections = examined.map(({ name, fact, fine = 'nothing found', findings }) => {
+    const healthy = findings.length === 0 ? options.paint('ready', fine) : ''
     const head = `${name.padEnd(left)}${[healthy, fact].filter(Boolean).join('   ')}`.trimEnd()
     return `${head}\n${findings.map((finding) => renderFinding(finding, word, options)).join('')}`
   })
@@ -59,7 +61,7 @@ function renderFinding(
   return `${lines.join('\n')}\n`
 }
 
-export function summarizeFindings(findings: readonly Finding[]): string {
+function summarizeFindings(findings: readonly Finding[]): string {
   const count = (weight: Weight) => findings.filter((finding) => finding.weight === weight).length
   const [person, know] = [count('person'), count('know')]
   if (person + know === 0) return 'Nothing was found.'

@@ -5,10 +5,12 @@ import {
   type AddonPipeline,
   ALL_KINDS,
   type AnyObject,
+  CLUSTER_GROUP,
   type Condition,
   conditionOf,
   groupOf,
   readCluster,
+  readMachinePool,
   type WorkspaceTemplate,
   type WorkspaceTemplateApply,
 } from '#api'
@@ -47,12 +49,24 @@ export function readinessOf(object: AnyObject): Readiness {
   if (object.metadata.deletionTimestamp !== undefined) return notReady('is being deleted')
   const paused = conditionOf(object, 'Paused')
   if (paused?.status === 'True') return notReady(`is paused: ${paused.message}`)
+  if (object.kind === 'MachinePool' && groupOf(object.apiVersion) === CLUSTER_GROUP) return machinePoolReadiness(object)
   const { types, always } = reportedBy(object)
   const found = types.flatMap((type) => conditionOf(object, type) ?? []).at(0)
   if (!found) return always ? notReady('has not reported yet') : READY
   if (isStale(found, object)) return notReady('has not reported on its last change yet')
   if (found.status !== 'True') return notReady(firstLine(found.message) || found.reason)
   return topologyOf(object)
+}
+
+/** Counted, because core reports on a MachinePool by numbers. */
+function machinePoolReadiness(object: AnyObject): Readiness {
+  const { status } = object as {
+    readonly status?: { readonly observedGeneration?: number; readonly readyReplicas?: number }
+  }
+  const { replicas } = readMachinePool(object)
+  const { observedGeneration = 0, readyReplicas: ready = 0 } = status ?? {}
+  if (observedGeneration < (object.metadata.generation ?? 0)) return notReady('has not reported on its last change yet')
+  return ready === replicas ? READY : notReady(`${ready} of ${replicas} nodes are ready`)
 }
 
 /** A condition without a generation counts by that of the status; where neither is written there is nothing to compare. */

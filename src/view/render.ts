@@ -7,6 +7,8 @@ export interface RenderOptions {
   /** Whether lines end at the width: on a terminal. Elsewhere nothing is broken, so that it can be searched. */
   readonly wraps: boolean
   readonly now: number
+  /** Details of what is healthy too. */
+  readonly isVerbose?: boolean
   /** Wraps a text in the colour of a state; identity off a terminal. */
   paint(state: State, text: string): string
 }
@@ -47,24 +49,54 @@ function renderLine(line: Line, left: number, word: number, options: RenderOptio
   const { branch } = line
   const age = branch.since === undefined ? '' : formatDuration(options.now - Date.parse(branch.since))
   const room = Math.max(20, options.width - left - word - age.length - 2)
-  const [first = '', ...more] = options.wraps ? wrapWords(branch.fact, room) : [oneLine(branch.fact)]
+  const fact = factOf(branch, options.isVerbose === true)
+  const [first = '', ...more] = options.wraps ? wrapWords(fact, room) : [oneLine(fact)]
   const start = `${line.left.padEnd(left)}${options.paint(branch.state, branch.word)}${' '.repeat(word - branch.word.length)}`
   const head = `${start}${age === '' ? first : first.padEnd(room)}  ${age}`.trimEnd()
   return [head, ...more.map((text) => `${line.below.padEnd(left + word)}${text}`)]
 }
 
-const STOP_HEADS = ['What happened', 'Why', 'What to do', 'Nothing is lost'] as const
+/** What is not ready because of something below it names that; the sentence itself is shown there. */
+function factOf(branch: Branch, isVerbose: boolean): string {
+  if (branch.state === 'ready') return [branch.fact, isVerbose ? branch.detail : undefined].filter(Boolean).join('; ')
+  const causes = stopsIn({ ...branch, stop: undefined } as Branch)
+  if (causes.length > 0) return `because of ${namesOf(causes)}`
+  const open = deepestOpen(branch)
+  return open ? `waiting for ${open.name}` : (branch.label ?? branch.fact)
+}
+
+function namesOf([first, ...more]: readonly Branch[]): string {
+  return more.length === 0 ? first!.name : `${first!.name} and ${more.length} more`
+}
+
+function deepestOpen({ children }: Branch): Branch | undefined {
+  const open = children.find(({ state }) => state === 'working') ?? children.find(({ state }) => state === 'waiting')
+  return open && (deepestOpen(open) ?? open)
+}
+
+const STOP_HEADS = [
+  'What happened',
+  'Why',
+  'Since',
+  'Next attempt',
+  'Deadline',
+  'What to do',
+  'Nothing is lost',
+] as const
 
 /** The stops of a tree, deepest first. What has a stop below it is not ready because of that one. */
-export function renderStops(root: Branch, options: Pick<RenderOptions, 'width' | 'wraps'>): string {
+export function renderStops(root: Branch, options: Pick<RenderOptions, 'width' | 'wraps' | 'now'>): string {
   const width = options.wraps ? options.width : Number.POSITIVE_INFINITY
-  return stopsIn(root)
-    .map(({ stop }) => {
-      const texts = [stop!.what, stop!.why, stop!.todo, stop!.safe]
+  const stops = stopsIn(root)
+  return stops
+    .map(({ name, stop }) => {
+      const { what, why, since, nextAttempt, deadline, todo, safe } = stop!
+      const times = [since, nextAttempt].map((time) => time && relativeTime(time, options.now))
+      const texts = [what, why, ...times, deadline, todo, safe]
       const rows = STOP_HEADS.flatMap((head, i) =>
         texts[i] === undefined ? [] : [wrap(head.padEnd(17), texts[i], width)],
       )
-      return `\n${rows.join('\n')}\n`
+      return `\n${stops.length > 1 ? `${name}\n` : ''}${rows.join('\n')}\n`
     })
     .join('')
 }
@@ -72,6 +104,13 @@ export function renderStops(root: Branch, options: Pick<RenderOptions, 'width' |
 export function stopsIn(branch: Branch): readonly Branch[] {
   const below = branch.children.flatMap(stopsIn)
   return below.length > 0 || !branch.stop ? below : [branch]
+}
+
+/** `6m ago (2026-01-01T12:00:00Z)` */
+function relativeTime(time: string, now: number): string {
+  const ms = Date.parse(time) - now
+  const distance = formatDuration(Math.abs(ms))
+  return `${ms > 0 ? `in ${distance}` : `${distance} ago`} (${time})`
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
@@ -93,8 +132,9 @@ function wrap(head: string, text: string, width: number): string {
 }
 
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => (row[i] ?? '').length)))
-  return [head, ...rows]
+  const flat = rows.map((row) => row.map(oneLine))
+  const widths = head.map((title, i) => Math.max(title.length, ...flat.map((row) => (row[i] ?? '').length)))
+  return [head, ...flat]
     .map(
       (row) =>
         `${row

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AddonDelivery, AnyObject, CAPTCluster, CAPTControlPlane, Condition, WorkspaceTemplateApply } from '#api'
 import { anApply } from '#testing'
+import { applyBranch } from './apply-branch.ts'
 import type { Branch } from './branch.ts'
 import { clusterTree } from './cluster-tree.ts'
 import { plain, renderStops, renderTree, stopsIn } from './render.ts'
@@ -98,7 +99,7 @@ const BLOCKS: readonly (readonly [string, Case, readonly RegExp[]])[] = [
     },
     [
       /^What happened {4}Kubernetes cannot go back from 1\.33 to 1\.32$/m,
-      /^Why {14}trying again would not help: it needs a person \(VersionDowngrade\)$/m,
+      /^Why {14}it is stalled and needs a person \(VersionDowngrade\)$/m,
       /^What to do {7}set spec\.version to 1\.33$/m,
     ],
   ],
@@ -168,6 +169,32 @@ const BLOCKS: readonly (readonly [string, Case, readonly RegExp[]])[] = [
       /no further attempt follows after attempt 4 \(RetriesExhausted\)/,
       /Ways out: remove the cause, then capt retry demo-vpc -n default; or set retainWorkspaceOnDelete/,
     ],
+  ],
+  [
+    'a destroy that was refused and is repeated',
+    {
+      applies: [
+        apply(
+          stalls('DestroyFailed', 'aws_vpc.this: Limit reached. ask for a higher quota'),
+          { phase: 'Stalled', attempts: 2, run: { verb: 'destroy' }, lastError: { ...ERROR, kind: 'user' } },
+          { deletionTimestamp: AT },
+        ),
+      ],
+    },
+    [/Limit reached/, /attempt 2 to destroy failed; another one follows by itself/],
+  ],
+  [
+    'an apply with a template that is wrong',
+    {
+      applies: [
+        apply(stalls('ApplyRejected', 'aws_vpc.this: Limit reached. correct it'), {
+          phase: 'Stalled',
+          attempts: 1,
+          lastError: { ...ERROR, kind: 'user' },
+        }),
+      ],
+    },
+    [/the template or its variables are wrong; no attempt follows until they change/],
   ],
   [
     'a destroy that fails and is tried again',
@@ -255,14 +282,14 @@ describe('what is not ready', () => {
     it(`has one block for ${name}`, () => {
       const root = tree(found)
       assert.equal(stopsIn(root).length, 1, JSON.stringify(stopsIn(root)))
-      const text = renderStops(root, { width: 80, wraps: false })
+      const text = renderStops(root, { width: 80, wraps: false, now: NOW })
       for (const expected of texts) assert.match(text, expected)
     })
 
   it('has a block for parts that a Cluster refers to and that do not exist', () => {
     const root = clusterTree({ cluster, applies: [], deliveries: [] })
     assert.match(
-      renderStops(root, { width: 80, wraps: false }),
+      renderStops(root, { width: 80, wraps: false, now: NOW }),
       /Cluster demo refers to CAPTCluster demo and CAPTControlPlane demo, which do not exist/,
     )
   })
@@ -281,24 +308,68 @@ describe('what is not ready', () => {
         ],
       },
     ]
-    for (const found of underWay) assert.equal(renderStops(tree(found), { width: 80, wraps: false }), '')
+    for (const found of underWay) assert.equal(renderStops(tree(found), { width: 80, wraps: false, now: NOW }), '')
   })
 })
 
 describe('the tree', () => {
   const long = `Terraform failed: ${'a long story '.repeat(20)}END`
-  const root = tree({ controlPlane: controlPlane(stalls('Broken', `${long}. repair it`)) })
+  const working = waits('RunInProgress', long)
+  const root = tree({ controlPlane: controlPlane(working) })
+  const stopped = tree({ controlPlane: controlPlane(stalls('Broken', `${long}. repair it`)) })
 
   it('is never cut off a terminal', () => {
     const text = renderTree(root, { ...plain, width: 100, wraps: false, now: NOW })
     assert.doesNotMatch(text, /…/)
-    assert.match(text, /CAPTControlPlane\/demo .*END\. repair it {2}10m/)
+    assert.match(text, /CAPTControlPlane\/demo .*END {2}10m/)
   })
 
   it('is wrapped on a terminal, beside the lines of the tree', () => {
     const text = renderTree(root, { ...plain, width: 100, wraps: true, now: NOW })
     assert.doesNotMatch(text, /…/)
     for (const line of text.split('\n')) assert.ok(line.length <= 100, line)
-    assert.match(text, /END\. repair it/)
+    assert.match(text, /END/)
+  })
+
+  it('names what stopped, and leaves its sentence to the block', () => {
+    const options = { ...plain, width: 100, wraps: false, now: NOW }
+    const text = `${renderTree(stopped, options)}${renderStops(stopped, options)}`
+    assert.equal(text.split('END').length, 2, text)
+    assert.match(text, /^Cluster\/demo .* because of CAPTControlPlane\/demo$/m)
+    assert.match(text, /CAPTControlPlane\/demo +stalled +Broken +10m$/m)
+    assert.match(text, /^Since +10m ago \(2026-01-01T00:00:00Z\)$/m)
+    assert.match(text, /^Nothing is lost +\S/m)
+  })
+})
+
+describe('an apply that is tried again', () => {
+  const error = { kind: 'network' as const, code: 'CAPT_TF_NETWORK', message: 'var.vpc_cidr is wrong', hint: 'wait' }
+  const run = (verb: 'apply' | 'destroy') => ({
+    verb,
+    phase: 'Failed' as const,
+    startedAt: '2026-01-01T00:09:00Z',
+    finishedAt: '2026-01-01T00:09:50Z',
+  })
+  const textOf = (one: WorkspaceTemplateApply) =>
+    renderStops(tree({ applies: [one] }), { width: 100, wraps: false, now: NOW })
+
+  it('shows since when, the next attempt and how many follow', () => {
+    const one = apply(waits('RetryScheduled', 'x'), { lastError: error, attempts: 2, run: run('apply') })
+    const spec = { ...one.spec, retry: { limit: 5 } }
+    const text = textOf({ ...one, spec })
+    assert.match(text, /^Since +10s ago \(2026-01-01T00:09:50Z\)$/m)
+    assert.match(text, /^Next attempt +in 10s \(2026-01-01T00:10:10Z\)$/m)
+    assert.match(text, /^Deadline +attempt 2 of 6 \(spec\.retry\.limit\)$/m)
+  })
+
+  it('names the field that a variable comes from', () => {
+    const one = apply(waits('RetryScheduled', 'x'), { lastError: error, attempts: 1, run: run('apply') })
+    const owner = { apiVersion: 'x/v1', kind: 'CAPTCluster', name: 'demo', uid: 'uid-CAPTCluster' }
+    const owned = { ...one, metadata: { ...one.metadata, ownerReferences: [owner] } }
+    assert.equal(applyBranch(owned).stop?.what, 'spec.vpcConfig.cidr of CAPTCluster demo is wrong')
+    const alone = { ...one, metadata: { ...one.metadata, ownerReferences: [] } }
+    const given = { ...alone, spec: { ...one.spec, variables: { vpc_cidr: 'x' } } }
+    assert.equal(applyBranch(given).stop?.what, 'spec.variables.vpc_cidr is wrong')
+    assert.equal(applyBranch(alone).stop?.what, 'var.vpc_cidr is wrong')
   })
 })

@@ -1,0 +1,104 @@
+// Applies manifests: all of them are read and checked before the first one is sent, so that bad input changes nothing.
+import type { AnyObject, Manifest } from '#api'
+import { type Connected, isKubeError, kindFinder, requireServed } from '#kube'
+import { CaptError, messageOf, parseDuration } from '#lib'
+import { CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
+import { type Applied, waitForReady } from '../../progress/wait.ts'
+import { loadManifests } from '../../sources.ts'
+
+export const command: Command = {
+  name: 'apply',
+  group: 'Clusters',
+  summary: 'Check manifests field by field, then apply them',
+  examples: [
+    { run: 'apply -f cluster.yaml', about: 'One file' },
+    { run: 'apply -f examples/ --wait 30m', about: 'A folder, and wait until everything is ready' },
+    { run: 'apply -f - --dry-run', about: 'Standard input, checked by the server, nothing changed' },
+  ],
+  options: {
+    ...CONNECTION_OPTIONS,
+    filename: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      multiple: true,
+      about: 'File, folder or - for standard input.',
+    },
+    'dry-run': { type: 'boolean', about: 'Let the server check everything and change nothing.' },
+    wait: {
+      type: 'string',
+      value: 'DURATION',
+      about: 'Wait until everything applied, and what is made of it, is ready.',
+    },
+  },
+  async run(args, io) {
+    const files = (args.values['filename'] as readonly string[] | undefined) ?? []
+    if (files.length === 0)
+      throw new CaptError('CAPT_USAGE', 'apply needs --filename', { hint: 'capt apply -f cluster.yaml' })
+    const waitMs = typeof args.values['wait'] === 'string' ? parseDuration(args.values['wait']) : 0
+    const manifests = await loadManifests(files, io)
+    return withConnection(args, io, async (connected) => {
+      const applied = await applyManifests(manifests, { ...connected, io, dryRun: args.values['dry-run'] === true })
+      if (waitMs === 0 || args.values['dry-run'] === true) return EXIT.fine
+      return await waitForReady(applied, waitMs, connected, io)
+    })
+  },
+}
+
+interface Target extends Omit<Connected, 'close'> {
+  readonly io: Io
+  readonly dryRun?: boolean
+  readonly quiet?: boolean
+}
+
+export async function applyFiles(files: readonly string[], target: Target): Promise<readonly Applied[]> {
+  return applyManifests(await loadManifests(files, target.io), target)
+}
+
+export async function applyManifests(manifests: readonly Manifest[], target: Target): Promise<readonly Applied[]> {
+  const { io, objects } = target
+  const find = kindFinder(target)
+  const applied: Applied[] = []
+  await requireServed(
+    manifests.map(({ object }) => object),
+    target,
+    find,
+  ).catch((error: unknown) => {
+    throw refusal(error, undefined, 0, manifests.length)
+  })
+  for (const { object, notes, file, line } of manifests) {
+    for (const note of notes) io.stderr.write(`note: ${note}\n`)
+    try {
+      const kind = await find(object.apiVersion, object.kind)
+      const namespace = kind.namespaced ? (object.metadata.namespace ?? target.namespace) : undefined
+      const { name } = object.metadata
+      const sent = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
+      const before = await objects.get<AnyObject>(kind, namespace ? { namespace, name } : { name })
+      const after = await objects.apply<AnyObject>(kind, sent, {
+        fieldManager: 'capt-apply',
+        ...(target.dryRun ? { dryRun: true } : {}),
+      })
+      const word = !before
+        ? 'created'
+        : before.metadata.resourceVersion === after.metadata.resourceVersion
+          ? 'unchanged'
+          : 'changed'
+      if (!target.quiet) io.stdout.write(`${object.kind}/${name} ${word}${target.dryRun ? ' (dry run)' : ''}\n`)
+      applied.push({ kind, key: namespace ? { namespace, name } : { name } })
+    } catch (error) {
+      throw refusal(error, `${file}, line ${line}`, applied.length, manifests.length)
+    }
+  }
+  return applied
+}
+
+function refusal(error: unknown, at: string | undefined, done: number, of: number): CaptError {
+  const progress = done === 0 ? 'nothing was applied' : `${done} of ${of} were applied; apply again when this is mended`
+  const code = error instanceof CaptError ? error.code : 'CAPT_INTERNAL'
+  const hint = [error instanceof CaptError ? error.hint : undefined, progress].filter(Boolean).join('; ')
+  return new CaptError(isKubeError(error, 'Invalid') ? 'CAPT_INVALID' : code, messageOf(error), {
+    ...(at === undefined ? {} : { at }),
+    hint,
+    cause: error,
+  })
+}

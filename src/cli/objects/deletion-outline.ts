@@ -1,0 +1,81 @@
+// What a deletion takes away and in which order, and what remains, before anybody is asked.
+import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef, WorkspaceTemplateApply } from '#api'
+import type { Connected } from '#kube'
+import { type ClusterObjects, readClusterObjects } from '#view'
+
+interface Target {
+  readonly kind: KindRef
+  readonly namespace: string
+  readonly name: string
+}
+
+export async function deletionOutline({ kind, namespace, name }: Target, connected: Connected): Promise<string> {
+  const title = `${kind.kind} ${namespace}/${name}`
+  if (kind.kind === 'Cluster') {
+    const objects = await readClusterObjects(kind, name, { ...connected, namespace })
+    return outline(title, clusterSteps(objects), clusterRemains(objects))
+  }
+  if (kind.kind !== WorkspaceTemplateApply.kind) return outline(title, [], [])
+  const apply = await connected.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
+  const owner = apply?.metadata.labels?.[CLUSTER_NAME_LABEL]
+  return outline(title, apply ? applySteps([apply]) : [], [
+    ...(apply ? keptResources([apply]) : []),
+    ...(owner === undefined ? [] : [`Cluster ${owner}, which makes this apply again: delete the cluster instead`]),
+  ])
+}
+
+function outline(title: string, steps: readonly string[], remains: readonly string[]): string {
+  const lines = steps.map((step, i) => `  ${i + 1}. ${step}\n`)
+  const kept = remains.map((one) => `     ${one}\n`)
+  return [
+    `${title} goes${steps.length > 0 ? ', in this order:' : ''}\n`,
+    ...lines,
+    ...(kept.length > 0 ? ['  What remains:\n', ...kept] : []),
+  ].join('')
+}
+
+/** The order of a teardown: add-ons, control plane, network. */
+function clusterSteps({ applies, deliveries, infrastructure, controlPlane }: ClusterObjects): readonly string[] {
+  const ofOwner = (owner: AnyObject | undefined) =>
+    applies.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === owner?.metadata.uid))
+  const stages = deliveries
+    .flatMap(({ status }) => status?.stages ?? [])
+    .filter(({ state }) => state !== 'NotWanted')
+    .map(({ name }) => name)
+    .reverse()
+  const others = applies.filter((one) => !ofOwner(infrastructure).includes(one) && !ofOwner(controlPlane).includes(one))
+  return [
+    ...(stages.length > 0 ? [`add-ons: load balancers and volumes of workloads, then ${stages.join(', ')}`] : []),
+    ...applySteps(others),
+    ...(controlPlane ? withWord('control plane', applySteps(ofOwner(controlPlane))) : []),
+    ...(infrastructure ? withWord('network', applySteps(ofOwner(infrastructure))) : []),
+  ]
+}
+
+const withWord = (word: string, steps: readonly string[]): readonly string[] =>
+  steps.length === 0 ? [`${word}: nothing was made by Terraform`] : steps.map((step) => `${word}: ${step}`)
+
+function applySteps(applies: readonly WorkspaceTemplateApply[]): readonly string[] {
+  return applies.map((apply) => {
+    if (apply.spec.retainWorkspaceOnDelete) return `${apply.metadata.name} is released and destroys nothing`
+    const count = apply.status?.state?.resources
+    return `terraform destroy of ${apply.metadata.name}${count === undefined ? '' : `, ${counted(count)}`}`
+  })
+}
+
+const counted = (count: number): string => `${count} resource${count === 1 ? '' : 's'}`
+
+function clusterRemains({ applies, infrastructure }: ClusterObjects): readonly string[] {
+  const vpc = infrastructure?.spec.existingVpcId
+  return [
+    ...(vpc === undefined ? [] : [`VPC ${vpc}, which capt did not make`]),
+    ...keptResources(applies),
+    'WorkspaceTemplates, AddonPipelines and credentials, which other clusters may use',
+  ]
+}
+
+function keptResources(applies: readonly WorkspaceTemplateApply[]): readonly string[] {
+  return applies
+    .filter(({ spec }) => spec.retainWorkspaceOnDelete)
+    .map(({ metadata, status }) => `${counted(status?.state?.resources ?? 0)} of ${metadata.name} and their state`)
+}
