@@ -1,5 +1,5 @@
 // The binary: argv in, exit code out. Nothing heavy is loaded before a command asks for it.
-import { VERSION } from './version.ts'
+import { VERSION } from './lib/version.ts'
 
 const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === 'version' || argv[0] === '--version')) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isSingleTenant } from './app-runner.ts'
+import { isSingleTenant } from './runner.ts'
 
 describe('Terraform beside the manager', () => {
   const local = { isInPod: true, engineName: 'terraform 1.11.4' }

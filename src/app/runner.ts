@@ -3,24 +3,15 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PodIdentity } from '#engine'
 import type { ServerAccess } from '#kube'
+import { toKubeconfig } from '#lib'
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** `isFixed`: the token does not change. In a pod it is rotated on disk, so the runner reads the file. */
 export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, isFixed: boolean): Promise<string> {
   const user = isFixed ? { token: (await to.credentials.current()).token } : { tokenFile: `${SERVICE_ACCOUNT}/token` }
-  const cluster = {
-    server: to.server,
-    ...(to.ca ? { 'certificate-authority-data': Buffer.from(to.ca).toString('base64') } : {}),
-  }
-  const kubeconfig = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'capt', cluster }],
-    users: [{ name: 'capt', user }],
-    contexts: [{ name: 'capt', context: { cluster: 'capt', user: 'capt', namespace: to.namespace } }],
-    'current-context': 'capt',
-  }
+  const caData = to.ca && Buffer.from(to.ca).toString('base64')
+  const kubeconfig = toKubeconfig({ name: 'capt', server: to.server, caData, user, namespace: to.namespace })
   return writeKubeconfig(workDir, JSON.stringify(kubeconfig))
 }
 
@@ -44,7 +35,7 @@ export function isSingleTenant(options: {
   readonly allowSharedRunner?: boolean | undefined
 }): boolean {
   const { isInPod, engineName, namespace, allowSharedRunner = false } = options
-  if (engineName === undefined || engineName === 'simulated') return false
+  if (engineName === undefined || engineName === 'simulated' || engineName === 'job') return false
   return isInPod && namespace === undefined && !allowSharedRunner
 }
 

@@ -1,28 +1,35 @@
 // What the API server of the manager serves and has: the versions of Cluster API, and the pipeline that comes with capt.
-import { defaultPipeline } from '#addons'
-import { AddonPipeline, type AnyObject, CLUSTER_API_VERSIONS, type ClusterApiVersion } from '#api'
-import { type Connection, discover, isKubeError, type Objects } from '#kube'
+
+import { AddonPipeline, type AnyObject, type ClusterApiVersion, machinePoolKind } from '#api'
+import { defaultPipeline, type ServedVersions } from '#controllers'
+import { type Connection, isKubeError, kindFinder, type Objects, type Server, servedClusterApi, serverOf } from '#kube'
 import { CaptError, type Clock, type Log, messageOf, sleep } from '#lib'
 
-export interface ServedVersions {
-  readonly cluster: ClusterApiVersion
-  /** Undefined where ClusterResourceSets are not served. */
-  readonly resourceSets: ClusterApiVersion | undefined
-}
-
 export async function servedVersions(connection: Connection): Promise<ServedVersions> {
-  const { servedVersion } = discover(connection.client)
-  const cluster = await servedVersion('cluster.x-k8s.io', CLUSTER_API_VERSIONS)
+  const server = serverOf(connection.client)
+  const cluster = await servedClusterApi(server, 'cluster.x-k8s.io')
   if (!cluster) {
     throw new CaptError(
       'CAPT_CLUSTER_API_MISSING',
-      `${connection.client.access.server} does not serve Cluster: core Cluster API is not installed there`,
+      `${server.server} does not serve Cluster: core Cluster API is not installed there`,
       {
         hint: 'run clusterctl init first, or use an embedded home: capt up --data DIR',
       },
     )
   }
-  return { cluster, resourceSets: await servedVersion('addons.cluster.x-k8s.io', CLUSTER_API_VERSIONS) }
+  const resourceSets = await servedClusterApi(server, 'addons.cluster.x-k8s.io')
+  return { cluster, machinePools: await servedMachinePools(server, cluster), resourceSets }
+}
+
+/** Core may be installed without its CRD; a kind that is not served can be neither listed nor watched. */
+async function servedMachinePools(server: Server, version: ClusterApiVersion): Promise<ClusterApiVersion | undefined> {
+  try {
+    await kindFinder(server)(`cluster.x-k8s.io/${version}`, machinePoolKind(version).kind)
+    return version
+  } catch (error) {
+    if (isKubeError(error, 'KindNotServed')) return undefined
+    throw error
+  }
 }
 
 const FIRST_RETRY_MS = 1000

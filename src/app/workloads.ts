@@ -1,8 +1,8 @@
 // Opens workload clusters by the kubeconfig Secret that Cluster API knows. A connection lives as long as its Secret's
-// content; watches keep nothing but names, because all they have to tell is that something changed.
+// content; watches keep nothing but names, because they only report that something changed.
 
-import type { Workload, Workloads } from '#addons'
 import { type AnyObject, type Key, type KindRef, keyText, type Secret, SecretKind } from '#api'
+import type { Workload, Workloads } from '#controllers'
 import { type Client, connect, createClient, type Objects, readKubeconfigText, type ServerAccess } from '#kube'
 import { type Clock, sha256 } from '#lib'
 
@@ -15,7 +15,7 @@ interface Open {
   readonly client: Client
 }
 
-export interface WorkloadDoors extends Workloads {
+export interface WorkloadConnections extends Workloads {
   close(): void
 }
 
@@ -24,14 +24,14 @@ export function openWorkloads(
   objects: Objects,
   clock: Clock,
   guard: (objects: Objects) => Objects = (unguarded) => unguarded,
-): WorkloadDoors {
-  const doors = new Map<string, Open>()
+): WorkloadConnections {
+  const connections = new Map<string, Open>()
 
   async function open(cluster: Key): Promise<Workload | undefined> {
     const name = `${cluster.name}-kubeconfig`
     const secret = await objects.get<Secret>(SecretKind, { ...cluster, name })
     const value = secret?.data?.['value']
-    const before = doors.get(keyText(cluster))
+    const before = connections.get(keyText(cluster))
     if (value === undefined) {
       forget(cluster)
       return undefined
@@ -42,13 +42,13 @@ export function openWorkloads(
     const origin = `Secret ${keyText({ ...cluster, name })}`
     const access = await readKubeconfigText(Buffer.from(value, 'base64').toString('utf8'), { origin, clock })
     const opened: Open = { hash, access, client: createClient(access, { clock }) }
-    doors.set(keyText(cluster), opened)
+    connections.set(keyText(cluster), opened)
     return workloadOf(opened)
   }
 
   function forget(cluster: Key): void {
-    doors.get(keyText(cluster))?.client.close()
-    doors.delete(keyText(cluster))
+    connections.get(keyText(cluster))?.client.close()
+    connections.delete(keyText(cluster))
   }
 
   const workloadOf = ({ access, client }: Open): Workload => ({
@@ -59,17 +59,17 @@ export function openWorkloads(
   return {
     open,
     close() {
-      for (const { client } of doors.values()) client.close()
-      doors.clear()
+      for (const { client } of connections.values()) client.close()
+      connections.clear()
     },
   }
 }
 
 function watchNames(access: ServerAccess, kinds: readonly KindRef[], onChange: () => void, clock: Clock): () => void {
-  const connection = connect(access, { clock, backoffMs: BACKOFF_MS, onIncident: () => tell() })
+  const connection = connect(access, { clock, backoffMs: BACKOFF_MS, onWarning: () => notify() })
   let pending = false
   let ended = false
-  const tell = (): void => {
+  const notify = (): void => {
     if (pending || ended) return
     pending = true
     clock.after(BURST_MS, () => {
@@ -90,7 +90,7 @@ function watchNames(access: ServerAccess, kinds: readonly KindRef[], onChange: (
         } as AnyObject['metadata'],
       }),
     })
-    connection.informers.onChange(kind, tell)
+    connection.informers.onChange(kind, notify)
   }
   connection.informers.start()
   return () => {

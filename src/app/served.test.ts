@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { AddonPipeline } from '#api'
-import { collectingLog, handWoundClock, memoryCluster } from '#testing'
-import { shipPipeline } from './app-served.ts'
+import { collectingLog, manualClock, memoryCluster } from '#testing'
+import { shipPipeline } from './served.ts'
 
 describe('the pipeline that comes with capt', () => {
   const settle = async () => {
@@ -10,7 +10,7 @@ describe('the pipeline that comes with capt', () => {
   }
 
   it('is made as soon as the API server takes it, with a growing delay between the attempts', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const home = memoryCluster({ clock })
     home.failNext('create', AddonPipeline, 'ServerError', { times: 5 })
     const shipped = shipPipeline(home.objects, 'capt-system', { log: collectingLog(), clock })
@@ -27,7 +27,7 @@ describe('the pipeline that comes with capt', () => {
   })
 
   it('stays as people left it, and is not tried after the end', async () => {
-    const clock = handWoundClock()
+    const clock = manualClock()
     const home = memoryCluster({ clock })
     const options = { log: collectingLog(), clock }
     await shipPipeline(home.objects, 'capt-system', options)

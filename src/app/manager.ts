@@ -1,11 +1,22 @@
 // Runs the controllers against one API server: who leads, what is cached, which controllers, where it is watched.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { Instances } from '#addons'
-import { SecretKind } from '#api'
+import { CONTROLLER_GROUPS, type ControllerGroup, SecretKind, toKey } from '#api'
 import { connectAws } from '#aws'
-import { clusterSecretInformer } from '#controllers'
-import { announcePod, type DrainOptions, type Engine } from '#engine'
+import {
+  type ApprovalOptions,
+  awsInstances,
+  clusterSecretInformer,
+  controllersOf,
+  DEFAULT_APPROVAL,
+  eitherInstances,
+  type Instances,
+  informerOf,
+  measureRuns,
+  measureStages,
+  type ServedVersions,
+} from '#controllers'
+import { announcePod, applyOfChecks, type DrainOptions, type Engine, type Limits } from '#engine'
 import {
   type AccessOptions,
   type Connection,
@@ -18,10 +29,14 @@ import {
   type ServerAccess,
   toSingleContext,
 } from '#kube'
-import { CaptError, type Clock, type Log, noMetrics, sleep, systemClock } from '#lib'
+import { CaptError, type Clock, type Log, noMetrics, sleep, systemClock, VERSION } from '#lib'
+import { createNotifier, httpPost, notifying } from '#notify'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
 import {
+  answering,
+  eventLoop,
   jsonLog,
+  type LeveledLog,
   type LogLevel,
   prometheusMetrics,
   reviewByApiServer,
@@ -29,18 +44,15 @@ import {
   serveHealth,
   serveMetrics,
   until,
+  withinDeadline,
 } from '#server'
-import { refuseBesideHome } from './app-beside.ts'
-import { CONTROLLER_GROUPS, type ControllerGroup, controllersOf } from './app-controllers.ts'
-import { startEngine } from './app-engine.ts'
-import { awsInstances, eitherInstances } from './app-instances.ts'
-import { measureRuns } from './app-metrics.ts'
-import { informerOf } from './app-projections.ts'
-import { reach } from './app-reach.ts'
-import { isSingleTenant, podOfToken, writeKubeconfig, writeRunnerKubeconfig } from './app-runner.ts'
-import { type ServedVersions, servedVersions, shipPipeline } from './app-served.ts'
-import { openWorkloads, type WorkloadDoors } from './app-workloads.ts'
-import type { Sink } from './cli/command.ts'
+import { engineOf, type JobSettings, startEngine } from './engine.ts'
+import { refuseBesideHome } from './home-lease.ts'
+import { fetchText, reach } from './reach.ts'
+import { isSingleTenant, podOfToken, writeKubeconfig, writeRunnerKubeconfig } from './runner.ts'
+import { servedVersions, shipPipeline } from './served.ts'
+import { tagCounter } from './tagged.ts'
+import { openWorkloads, type WorkloadConnections } from './workloads.ts'
 
 interface Address {
   readonly host: string
@@ -61,10 +73,23 @@ export interface ManagerOptions {
   readonly engine?: string | undefined
   readonly simulateWithoutTerraform?: boolean
   readonly runner?: readonly string[]
-  readonly concurrentRuns: number
+  /** How many runs at once; what is left out has its default. */
+  readonly limits?: Partial<Limits>
+  readonly approval?: Partial<Pick<ApprovalOptions, 'mode' | 'expirySeconds'>>
+  /** `namespace/name` of the Secret with the webhook of namespaces that have none of their own. */
+  readonly notificationSecret?: string | undefined
+  /** Of runs in Jobs. */
+  readonly jobs?: {
+    /** Namespace of the Jobs; that of the manager otherwise. */
+    readonly runNamespace?: string | undefined
+    readonly image?: string | undefined
+    readonly accounts: readonly string[]
+    readonly memory?: string | undefined
+    readonly storage?: string | undefined
+  }
   readonly logLevel: string
-  readonly logTo: Sink
-  /** The machine's, unless a test winds it by hand. Its timers never keep the process alive. */
+  readonly logTo: { write(line: string): void }
+  /** The machine's, unless a test sets it. Its timers never keep the process alive. */
   readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
   /** What the embedded home adds: core's part and the simulation. */
@@ -80,9 +105,9 @@ export interface ManagerOptions {
   readonly instances?: (objects: Objects) => Instances
 }
 
-export interface ManagerParts {
+interface ManagerParts {
   readonly connection: Connection
-  readonly workloads: WorkloadDoors
+  readonly workloads: WorkloadConnections
   readonly clock: Clock
   readonly log: Log
   readonly reach: (kubeconfig: string) => Promise<string | undefined>
@@ -92,7 +117,7 @@ export interface Manager {
   readonly connection: Connection
   /** Undefined where no controller needs Terraform. */
   readonly engine: Engine | undefined
-  readonly workloads: WorkloadDoors
+  readonly workloads: WorkloadConnections
   /** Pending while all is well; resolves when the signal is aborted, rejects when leadership is lost. */
   failed(signal: AbortSignal): Promise<void>
   /** Resolves when the API server answers again. */
@@ -103,8 +128,8 @@ export interface Manager {
 
 const LEASE = 'capt-controller-manager'
 const PAGE_SIZE = 25
-/** What the turns told last is written before the lease is given back, unless the API server takes longer than this. */
-const LAST_WORDS_MS = 3_000
+/** How long the last events may take to be written before the lease is released. */
+const FINAL_FLUSH_MS = 3_000
 /** How often an API server that is away is asked whether it is back. */
 const ANSWER_MS = 2_000
 /** For audit logs, where a runner comes under the same name. */
@@ -116,7 +141,8 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     throw new CaptError('CAPT_USAGE', 'Secrets are watched in one namespace only', {
       hint: 'add --namespace, or leave --watch-secrets out: they are read by name then',
     })
-  const log = jsonLog({ level: levelOf(options.logLevel), to: { write: (line: string) => options.logTo.write(line) } })
+  const level = levelOf(options.logLevel)
+  const log = jsonLog({ level, to: options.logTo })
   const chosen: AccessOptions = {
     ...(options.kubeconfig === undefined ? {} : { path: options.kubeconfig }),
     ...(options.context === undefined ? {} : { context: options.context }),
@@ -124,15 +150,17 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     clock,
   }
   const access = options.access ?? (await findAccess(chosen))
-  // Nobody can ask for numbers that are served nowhere.
+  // Without an address for metrics nothing is recorded.
   const numbers = options.metrics && prometheusMetrics()
   const metrics = numbers ?? noMetrics
   const identity = `${hostname()}_${randomUUID()}`
   // Runs in a pod name it, so that its end proves theirs; only where the API server is the one of the pod's cluster.
-  const pod = options.access === undefined && isServiceAccountChosen(chosen) ? podOfToken() : undefined
+  const isInPod = options.access === undefined && isServiceAccountChosen(chosen)
+  const pod = isInPod ? podOfToken() : undefined
   if (pod) announcePod(pod)
   const connection = connect(access, { clock, pageSize: PAGE_SIZE, fieldManager: 'capt', userAgent: USER_AGENT })
-  const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close()]
+  const undo: (() => Promise<unknown> | unknown)[] = [() => connection.close(), switchLevelOnSignal(log, level)]
+  const aws = connectAws({ clock, env })
   let quiesce = async (): Promise<void> => undefined
   let drain = async (): Promise<void> => undefined
   let stopped: Promise<void> | undefined
@@ -153,7 +181,19 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     const versions = await servedVersions(connection)
     const election = options.leaderElection === undefined ? undefined : startElection(access, options.leaderElection)
     const objects = election ? fenced(connection.objects, election) : connection.objects
-    const events = createEvents(objects, { clock, controller: 'capt.appthrust.com/manager', instance: identity })
+    const recorder = createEvents(objects, { clock, controller: 'capt.appthrust.com/manager', instance: identity })
+    const notifier = createNotifier({
+      objects,
+      clock,
+      metrics,
+      events: recorder,
+      post: httpPost,
+      fallback: options.notificationSecret === undefined ? undefined : toKey(options.notificationSecret),
+      // The embedded home has one tenant: who runs it.
+      trustsTenants: options.extra !== undefined,
+    })
+    undo.push(() => notifier.stop())
+    const events = notifying(recorder, notifier)
     // Only the applies need Terraform: a manager of the control plane alone starts without one.
     const engine = options.controllers.includes('infrastructure') ? await openEngine(objects) : undefined
     undo.push(() => engine?.stop())
@@ -163,7 +203,6 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     void lost.catch(() => workloads.close())
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
-    const aws = connectAws({ clock, env })
     const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
     const own = controllersOf({
       groups: options.controllers,
@@ -172,6 +211,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       events,
       cache: connection.informers,
       engine,
+      fetchText,
       homeNamespace,
       metrics,
       aws,
@@ -179,9 +219,10 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       watchSecrets: options.watchSecrets === true,
       singleTenant: isSingleTenant({
         ...options,
-        isInPod: options.access === undefined && isServiceAccountChosen(chosen),
+        isInPod,
         engineName: engine?.name,
       }),
+      approval: { ...DEFAULT_APPROVAL, ...options.approval },
       instances: instancesOf(objects, versions),
       wake: (controller, key) => running.wake(controller, key),
     })
@@ -209,19 +250,30 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     quiesce = () => {
       ending ??= (async () => {
         await running.stop()
-        await Promise.race([events.flush(), sleep(clock, LAST_WORDS_MS)])
+        await Promise.race([Promise.all([recorder.flush(), notifier.settled()]), sleep(clock, FINAL_FLUSH_MS)])
         await election?.stop()
       })()
       return ending
     }
     undo.push(quiesce)
-    if (engine) undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', key)))
+    if (engine) undo.push(engine.onChange((key) => running.wake('workspacetemplateapply', applyOfChecks(key))))
     if (options.controllers.includes('infrastructure')) measureRuns(connection.informers, metrics, clock)
+    if (options.controllers.includes('addons')) measureStages(connection.informers, metrics, clock)
+    metrics
+      .gauge({ name: 'capt_build_info', about: 'Always 1; the version is in the label.', labels: ['version'] })
+      .set({ version: VERSION }, 1)
     const synced = running.synced()
     if (options.health) {
-      const ready = [until('caches', synced, 'caches are not filled yet')]
-      const health = await serveHealth({ live: [], ready, clock, ...options.health })
+      const closing = new AbortController()
+      const live = [eventLoop(clock, closing.signal), withinDeadline(running.longest)]
+      // An API server that is away is no reason to restart a manager: it waits for it.
+      const ready = [
+        until('caches', synced, 'caches are not filled yet'),
+        answering('api-server', () => connection.client.raw('/version').then(isFine)),
+      ]
+      const health = await serveHealth({ live, ready, clock, ...options.health })
       undo.push(() => health.close())
+      undo.push(() => closing.abort())
     }
     if (options.metrics && numbers) {
       const certificate = selfSigned(['localhost', LEASE], ['127.0.0.1'], clock)
@@ -257,19 +309,39 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     }
 
     function instancesOf(to: Objects, served: ServedVersions): Instances {
-      const inAws = awsInstances({ objects: to, cache: connection.informers, versions: served, aws })
+      const inAws = awsInstances({ objects: to, cache: connection.informers, clusterApi: served.cluster, aws })
       return options.instances ? eitherInstances(options.instances(to), inAws) : inAws
     }
 
     async function openEngine(to: Objects): Promise<Engine> {
+      const { isJob, program } = engineOf(options.engine, { isInPod })
       return await startEngine({
         ...options,
+        engine: program,
         objects: to,
         clock,
         log,
-        kubeconfigForRunner: await kubeconfigForRunner(),
+        kubeconfigForRunner,
+        jobs: isJob ? jobSettings() : undefined,
         hasAuthority: access.ca !== undefined,
+        countTagged: tagCounter(to, aws, log),
       })
+    }
+
+    function jobSettings(): JobSettings {
+      const { runNamespace = env['POD_NAMESPACE'], image, ...rest } = options.jobs ?? { accounts: [] }
+      if (!image || !runNamespace)
+        throw new CaptError('CAPT_USAGE', `the engine job needs ${image ? '--run-namespace' : '--runner-image'}`, {
+          hint: 'install.yaml sets both; --engine local runs Terraform beside the manager instead',
+        })
+      const caData = access.ca && Buffer.from(access.ca).toString('base64')
+      return {
+        ...rest,
+        runNamespace,
+        image,
+        access: { server: access.server, caData },
+        informers: connection.informers,
+      }
     }
 
     /** Leads every run to the API server that the manager itself works for. */
@@ -315,6 +387,18 @@ function kindsOf(controllers: readonly AnyController[], secrets: boolean) {
   return controllers
     .flatMap(({ kind, wakes }) => [kind, ...wakes.map((wake) => wake.kind)])
     .filter(({ kind }) => (kind === SecretKind.kind) === secrets)
+}
+
+/** SIGUSR2 switches between debug and the level of the command line. Returns how to stop that. */
+function switchLevelOnSignal(log: LeveledLog, level: LogLevel): () => void {
+  let current = level
+  const onSignal = () => {
+    current = current === 'debug' ? level : 'debug'
+    log.setLevel(current)
+    log.warn('The log level was changed', { to: current })
+  }
+  process.on('SIGUSR2', onSignal)
+  return () => void process.off('SIGUSR2', onSignal)
 }
 
 function levelOf(text: string): LogLevel {

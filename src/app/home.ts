@@ -1,20 +1,23 @@
 // The embedded home: an API server on loopback, the controllers, a stand-in for core Cluster API, and the simulation.
 // Everything that must survive is in one folder.
 import { join } from 'node:path'
-import { ALL_KINDS, toCustomResourceDefinition } from '#api'
+import { ALL_KINDS, CONTROLLER_GROUPS, toCustomResourceDefinition } from '#api'
 import { type ApiServerOptions, type Converters, startApiServer } from '#apiserver'
 import {
   clusterController,
   clusterDefinition,
   convertCluster,
+  convertMachinePool,
   convertResourceSet,
   convertResourceSetBinding,
+  machinePoolController,
+  machinePoolDefinition,
   resourceSetBindingController,
   resourceSetController,
   resourceSetDefinitions,
 } from '#core'
 import type { DrainOptions } from '#engine'
-import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText } from '#kube'
+import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText, type Server, serverOf } from '#kube'
 import { type Clock, systemClock } from '#lib'
 import {
   createSimulation,
@@ -23,10 +26,8 @@ import {
   type Simulation,
   simulatedInstances,
 } from '#simulation'
-import { markHome } from './app-beside.ts'
-import { CONTROLLER_GROUPS } from './app-controllers.ts'
-import { type Manager, startManager } from './app-manager.ts'
-import type { Sink } from './cli/command.ts'
+import { markHome } from './home-lease.ts'
+import { type Manager, type ManagerOptions, startManager } from './manager.ts'
 
 export interface HomeOptions {
   readonly dataDir: string
@@ -35,26 +36,26 @@ export interface HomeOptions {
   /** A shell command that prints the key of the data folder. */
   readonly keyCommand?: string
   readonly engine?: string
+  readonly approval?: ManagerOptions['approval']
   readonly simulateWithoutTerraform?: boolean
   /** Program and first arguments that run `capt runner`; this very program when left out. */
   readonly runner?: readonly string[]
   readonly logLevel: string
-  readonly logTo: Sink
-  /** The machine's, unless a test winds it by hand. */
+  readonly logTo: ManagerOptions['logTo']
+  /** The machine's, unless a test sets it. */
   readonly clock?: Clock
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Runners end with this process: stopping waits for them. Left out, they outlive it and are found again. */
+  /** Runners end with this process: stopping waits for them. Left out, they outlive it and are adopted by the next one. */
   readonly shutdown?: DrainOptions | undefined
-  /** Told of every request to the API, also by the home itself. */
+  /** Called for every request to the API, also for those of the home itself. */
   readonly onRequest?: ApiServerOptions['onRequest']
 }
 
-export interface Home {
+export interface Home extends Server {
   readonly url: string
   readonly kubeconfig: string
   readonly objects: Objects
   readonly manager: Manager
-  raw(path: string, accept?: string): Promise<{ readonly status: number; readonly body: string }>
   failed(signal: AbortSignal): Promise<void>
   stop(): Promise<void>
 }
@@ -62,6 +63,7 @@ export interface Home {
 /** The embedded API asks only for versions that a definition serves. */
 const CONVERTERS = {
   'cluster.x-k8s.io/Cluster': convertCluster,
+  'cluster.x-k8s.io/MachinePool': convertMachinePool,
   'addons.cluster.x-k8s.io/ClusterResourceSet': convertResourceSet,
   'addons.cluster.x-k8s.io/ClusterResourceSetBinding': convertResourceSetBinding,
 } as unknown as Converters
@@ -73,7 +75,12 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     host: options.host,
     port: options.port,
     clock,
-    crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), ...resourceSetDefinitions()],
+    crds: [
+      ...ALL_KINDS.map(toCustomResourceDefinition),
+      clusterDefinition(),
+      machinePoolDefinition(),
+      ...resourceSetDefinitions(),
+    ],
     converters: CONVERTERS,
     ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
     ...(options.onRequest ? { onRequest: options.onRequest } : {}),
@@ -88,9 +95,9 @@ export async function startHome(options: HomeOptions): Promise<Home> {
       instances: simulatedInstances,
       workDir: join(options.dataDir, 'runs'),
       engine: options.engine,
+      ...(options.approval ? { approval: options.approval } : {}),
       ...(options.simulateWithoutTerraform ? { simulateWithoutTerraform: true } : {}),
       ...(options.runner ? { runner: options.runner } : {}),
-      concurrentRuns: 8,
       logLevel: options.logLevel,
       logTo: options.logTo,
       clock,
@@ -114,6 +121,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
         return [
           ...simulation.controllers,
           clusterController({ reach }),
+          machinePoolController(),
           resourceSetController({
             connect: async (cluster) => {
               const workload = await workloads.open(cluster)
@@ -128,14 +136,11 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     const { client, objects } = manager.connection
     const unmark = await markHome(objects)
     return {
+      ...serverOf(client),
       url: server.url,
       kubeconfig,
       objects,
       manager,
-      async raw(path, accept = 'application/json') {
-        const { status, text } = await client.raw(path, { headers: { accept } })
-        return { status, body: text }
-      },
       failed: (signal) => manager.failed(signal),
       async stop() {
         await unmark()
