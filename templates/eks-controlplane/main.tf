@@ -32,6 +32,12 @@ variable "cluster_name" {
   }
 }
 
+variable "cluster_owner" {
+  type        = string
+  description = "Namespace and name of the Cluster, as the tag by which its EKS cluster and queue are recognized."
+  default     = null
+}
+
 variable "kubernetes_version" {
   type        = string
   description = "Kubernetes minor version, as EKS writes it."
@@ -193,6 +199,7 @@ data "aws_subnets" "private" {
 locals {
   subnets   = length(var.private_subnets) > 0 ? var.private_subnets : one(data.aws_subnets.private[*].ids)
   discovery = { "karpenter.sh/discovery" = var.cluster_name }
+  owner     = var.cluster_owner == null ? {} : { "capt.appthrust.com/owner" = var.cluster_owner }
 
   # EKS takes names of 100 characters, the services around it fewer. 37 leaves room for the hyphen of a prefix of 38.
   names = {
@@ -242,11 +249,12 @@ locals {
   )
 
   needed = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
+  chosen = { for name in setunion(keys(local.needed), keys(var.addons)) : name => try(var.addons[name].version, null) }
   addons = {
-    for name in setunion(keys(local.needed), keys(var.addons)) : name => merge(
-      { resolve_conflicts_on_create = "OVERWRITE" },
+    for name, version in local.chosen : name => merge(
+      { resolve_conflicts_on_create = "OVERWRITE", most_recent = false },
+      { addon_version = version == null ? terraform_data.addon_version[name].output : version },
       lookup(local.needed, name, {}),
-      try(var.addons[name].version, null) == null ? {} : { addon_version = var.addons[name].version, most_recent = false },
       try(var.addons[name].configuration_values, null) == null ? {} : { configuration_values = var.addons[name].configuration_values },
     )
   }
@@ -272,6 +280,24 @@ data "aws_iam_roles" "taken" {
   name_regex = format("^%s$", local.names.node_role)
 }
 
+data "aws_eks_addon_version" "newest" {
+  for_each           = toset([for name, version in local.chosen : name if version == null])
+  addon_name         = each.key
+  kubernetes_version = var.kubernetes_version
+  most_recent        = true
+}
+
+# Chosen once for each Kubernetes version, then kept: newer ones that AWS publishes are no change of this cluster.
+resource "terraform_data" "addon_version" {
+  for_each         = data.aws_eks_addon_version.newest
+  input            = each.value.version
+  triggers_replace = [var.kubernetes_version]
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
 module "eks" {
   source  = "terraform-aws-modules/eks/aws"
   version = "21.19.0"
@@ -292,7 +318,8 @@ module "eks" {
   # Never by the caller of this run: a run under another identity would take the entry away from the one before.
   enable_cluster_creator_admin_permissions = false
   access_entries                           = local.access_entries
-  cluster_tags                             = { (local.creator_tag) = local.creator, (local.node_role_tag) = local.node_role }
+  kms_key_administrators                   = [local.creator]
+  cluster_tags                             = merge(local.owner, { (local.creator_tag) = local.creator, (local.node_role_tag) = local.node_role })
 
   addons = local.addons
 
@@ -303,6 +330,9 @@ module "eks" {
       max_size       = var.bootstrap_size + 1
       desired_size   = var.bootstrap_size
       labels         = { "karpenter.sh/controller" = "true" }
+
+      # The image is the newest when the group is made, and when the Kubernetes version changes.
+      use_latest_ami_release_version = false
     }
   }
 
@@ -348,7 +378,7 @@ module "karpenter" {
   node_iam_role_additional_policies = {
     ssm = format("arn:%s:iam::aws:policy/AmazonSSMManagedInstanceCore", data.aws_partition.current.partition)
   }
-  tags = var.tags
+  tags = merge(var.tags, local.owner)
 }
 
 data "aws_partition" "current" {}
@@ -371,6 +401,16 @@ output "cluster_certificate_authority_data" {
 output "cluster_version" {
   description = "Kubernetes version that runs."
   value       = module.eks.cluster_version
+}
+
+output "cluster_service_cidr" {
+  description = "Addresses of Services; nodes that start by user data need them."
+  value       = module.eks.cluster_service_cidr
+}
+
+output "addon_versions" {
+  description = "EKS add-ons and their versions."
+  value       = { for name, addon in local.addons : name => addon.addon_version }
 }
 
 output "oidc_provider" {

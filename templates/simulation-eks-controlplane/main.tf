@@ -10,6 +10,12 @@ variable "cluster_name" {
   }
 }
 
+variable "cluster_owner" {
+  type        = string
+  description = "Namespace and name of the Cluster, as the tag by which its EKS cluster and queue are recognized."
+  default     = null
+}
+
 variable "kubernetes_version" {
   type        = string
   description = "Kubernetes minor version."
@@ -265,6 +271,16 @@ output "cluster_certificate_authority_data" {
 output "cluster_version" {
   description = "Kubernetes version that runs."
   value       = terraform_data.cluster.output.version
+}
+
+output "cluster_service_cidr" {
+  description = "Addresses of Services; nodes that start by user data need them."
+  value       = "10.100.0.0/16"
+}
+
+output "addon_versions" {
+  description = "EKS add-ons and their versions."
+  value       = { for name, addon in var.addons : name => addon.version if addon.version != null }
 }
 
 output "oidc_provider" {

@@ -86,8 +86,17 @@ data "aws_availability_zones" "available" {
   }
 }
 
+# Chosen once, then kept: a zone that AWS opens is no change of this network.
+resource "terraform_data" "zones" {
+  input = slice(data.aws_availability_zones.available.names, 0, min(3, length(data.aws_availability_zones.available.names)))
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
 locals {
-  zones = slice(data.aws_availability_zones.available.names, 0, min(3, length(data.aws_availability_zones.available.names)))
+  zones = terraform_data.zones.input
 }
 
 module "vpc" {
