@@ -1,7 +1,7 @@
 # Two images from one build: `manager` runs the controllers, `runner` has Terraform beside the same program.
 #
-#   docker buildx build --target manager --platform linux/amd64,linux/arm64,linux/s390x,linux/ppc64le -t IMAGE:vX.Y.Z .
-#   docker buildx build --target runner --platform linux/amd64,linux/arm64 -t IMAGE-runner:vX.Y.Z .
+#   make docker-build          both, for this machine
+#   make docker-buildx         both, for every platform, and pushes them
 #
 # The program is one JavaScript bundle, so it is built once, on the machine that builds, for every platform. The runner
 # exists for the two platforms that both Terraform and the AWS provider are released for.
@@ -16,6 +16,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts ./scripts
 COPY src ./src
 COPY examples ./examples
+COPY templates ./templates
 ARG VERSION
 RUN VERSION="${VERSION:-$(node -p 'require("./package.json").version')}" node scripts/build.ts
 
@@ -28,7 +29,7 @@ COPY --from=build /src/dist/program /app/dist/program
 # Terraform and credential helpers write below HOME; the root file system is read-only.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1 HOME=/tmp
 USER 65532:65532
-ENTRYPOINT ["node", "--max-old-space-size=37", "--max-semi-space-size=1", "/app/dist/program/capt.mjs"]
+ENTRYPOINT ["node", "--max-old-space-size=37", "--max-semi-space-size=1", "--max-opt=2", "--invocation-count-for-maglev=20000", "--invocation-count-for-maglev-osr=5000", "/app/dist/program/capt.mjs"]
 CMD ["manager"]
 
 FROM base AS runner

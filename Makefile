@@ -6,14 +6,14 @@ STAMP := node_modules/.capt-installed
 
 .PHONY: help
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): package.json package-lock.json
 	$(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: install
-install: $(STAMP) ## install exactly what the lock file says
+.PHONY: deps
+deps: $(STAMP) ## install exactly the packages that the lock file names
 
 .PHONY: build
 build: $(STAMP) ## bundle the program into dist/
@@ -55,9 +55,50 @@ bench: build ## the numbers: ratios to raw terraform, memory, writes per cluster
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/memory/run.ts
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node bench/addons.ts
 
+# The verbs of a release and of a management cluster. Each checks what it needs before it changes anything; DRY_RUN=1
+# changes nothing and prints the steps. Images are REGISTRY/OWNER/capt and capt-runner, tagged vX.Y.Z.
+export VERSION REGISTRY OWNER IMAGE IMAGE_DIGEST RUNNER_DIGEST CONTAINER_TOOL DRY_RUN
+RELEASE = @PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/release.ts $@
+
+.PHONY: update-version
+update-version: $(STAMP) ## write VERSION=X.Y.Z wherever the version stands
+	$(RELEASE)
+
+.PHONY: update-changelog
+update-changelog: $(STAMP) ## make a section VERSION=X.Y.Z of what CHANGELOG.md has as unreleased
+	$(RELEASE)
+
+.PHONY: docker-build
+docker-build: $(STAMP) ## build both images for this machine's platform
+	$(RELEASE)
+
+.PHONY: docker-buildx
+docker-buildx: $(STAMP) ## build and push both images of VERSION=X.Y.Z for every platform
+	$(RELEASE)
+
 .PHONY: build-installer
 build-installer: $(STAMP) ## release assets of VERSION=X.Y.Z and a local clusterctl repository, in dist/
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" VERSION="$(VERSION)" node scripts/installer.ts
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/installer.ts
+
+.PHONY: create-github-release
+create-github-release: $(STAMP) ## publish dist/installer as the GitHub release of VERSION=X.Y.Z
+	$(RELEASE)
+
+.PHONY: install
+install: $(STAMP) ## install the CRDs into the cluster of your kubeconfig
+	$(RELEASE)
+
+.PHONY: uninstall
+uninstall: $(STAMP) ## remove the CRDs from the cluster of your kubeconfig
+	$(RELEASE)
+
+.PHONY: deploy
+deploy: $(STAMP) ## install CRDs, roles and manager into the cluster of your kubeconfig
+	$(RELEASE)
+
+.PHONY: undeploy
+undeploy: $(STAMP) ## remove what deploy installed
+	$(RELEASE)
 
 .PHONY: clean
 clean: ## remove what was built

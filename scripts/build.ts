@@ -1,9 +1,9 @@
 // Bundles the program into dist/program: a tiny entry that costs no more than Node itself, and what it loads on demand.
 // No downloads, no native code.
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
-import { leanBuiltins, loadBuiltinsLate } from './lean-builtins.ts'
+import { lateBuiltins, leanBuiltins, loadBuiltinsLate } from './lean-builtins.ts'
 
 const root = join(import.meta.dirname, '..')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
@@ -31,7 +31,7 @@ const onlyWhatIsUsed: Plugin = {
   },
 }
 
-/** What is loaded by `require` when a value is first judged by it: even unread, its text would lie in a manager's memory. */
+/** What is loaded by `require` when a value is first checked by it: even unread, its text would lie in a manager's memory. */
 const HEAVY = { re2js: './heavy-re2.cjs', './cel/index.ts': './heavy-cel.cjs' } as const
 const heavyApart: Plugin = {
   name: 'heavy-apart',
@@ -55,7 +55,7 @@ const shared = {
   // ES modules where a package has them: a CommonJS package that is imported on demand exports nothing but `default`.
   mainFields: ['module', 'main'],
   outExtension: { '.js': '.mjs' },
-  define: { CAPT_VERSION: JSON.stringify(process.env['VERSION'] ?? version) },
+  define: { CAPT_VERSION: JSON.stringify(process.env['VERSION'] || version) },
   legalComments: 'none',
   logLevel: 'warning',
   metafile: true,
@@ -98,7 +98,7 @@ const rest = await build({
 const runner = await build({
   ...loaded,
   entryPoints: { 'start-runner': 'src/start-runner.ts' },
-  plugins: [heavyApart, leanBuiltins, onlyWhatIsUsed],
+  plugins: [heavyApart, lateBuiltins, onlyWhatIsUsed],
   banner: { js: REQUIRE_LATE },
 })
 const startRunner = join(outdir, 'start-runner.mjs')
@@ -107,14 +107,38 @@ const heavy = await build({
   ...shared,
   format: 'cjs',
   outExtension: { '.js': '.cjs' },
-  entryPoints: { 'heavy-re2': 're2js', 'heavy-cel': 'src/api/engine/cel/index.ts' },
+  entryPoints: { 'heavy-re2': 're2js', 'heavy-cel': 'src/api/schema/cel/index.ts' },
   plugins: [heavyApart],
 })
+// The page in the browser: a file each for markup, script, style and icon, served by capt dashboard.
+const page = await build({
+  absWorkingDir: root,
+  outdir: join(outdir, 'page'),
+  entryPoints: { page: 'src/dashboard/main.tsx', style: 'src/dashboard/style/page.css' },
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  platform: 'browser',
+  target: ['chrome120', 'firefox121', 'safari17'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  // An image is built without the tsconfig of the root, which that of the page extends.
+  tsconfigRaw: {},
+  legalComments: 'none',
+  logLevel: 'warning',
+  metafile: true,
+})
+for (const name of ['index.html', 'icon.svg'])
+  copyFileSync(join(root, 'src', 'dashboard', name), join(outdir, 'page', name))
 // capt demo applies it.
 copyFileSync(join(root, 'examples', 'simulation.yaml'), join(outdir, 'simulation.yaml'))
+// capt up creates them in a new home.
+mkdirSync(join(outdir, 'templates'), { recursive: true })
+for (const name of ['vpc', 'eks-controlplane'])
+  copyFileSync(join(root, 'templates', `${name}.yaml`), join(outdir, 'templates', `${name}.yaml`))
 const builds = [entry, rest, runner, heavy].map(({ metafile }) => metafile)
 // Beside the program, not in it: which chunk stands for which module that is imported on demand.
 writeFileSync(join(root, 'dist', 'on-demand.json'), `${JSON.stringify(builds.flatMap(onDemand), null, 2)}\n`)
-const outputs = builds.flatMap((metafile) => Object.values(metafile.outputs))
+const outputs = [...builds, page.metafile].flatMap((metafile) => Object.values(metafile.outputs))
 const bytes = outputs.reduce((sum, output) => sum + output.bytes, 0)
 console.log(`Built capt ${version}: ${outputs.length} files, ${Math.round(bytes / 1024)} KiB`)

@@ -1,5 +1,7 @@
-// The ClusterClass `capt`: what people choose per cluster is a variable with a schema, and patches carry it into the two
-// templates. The names of the WorkspaceTemplates are variables too, so that a team's own templates need no class of their own.
+// The ClusterClass `capt`: what people choose per cluster is a variable with a schema, and patches carry it into the
+// templates. What they choose per pool of nodes is in cluster-class-pools.ts. The names of the WorkspaceTemplates are variables too, so that a team's own templates need no class of their own.
+import { NODE_POOL_PATCHES, NODE_POOL_VARIABLES, NODE_POOL_WORKERS, nodePoolTemplates } from './cluster-class-pools.ts'
+
 export type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> }
 
 export const CLUSTER_CLASS = 'capt'
@@ -18,12 +20,15 @@ export function clusterClass(): Manifest[] {
       spec: {
         infrastructure: { ref: { ...INFRA, name: CLUSTER_CLASS } },
         controlPlane: { ref: { ...CONTROL_PLANE, name: CLUSTER_CLASS } },
-        variables: Object.entries(VARIABLES).map(([name, { required = false, ...schema }]) => ({
-          name,
-          required,
-          schema: { openAPIV3Schema: schema },
-        })),
-        patches: PATCHES,
+        workers: { machinePools: NODE_POOL_WORKERS },
+        variables: Object.entries({ ...VARIABLES, ...NODE_POOL_VARIABLES }).map(
+          ([name, { required = false, ...schema }]) => ({
+            name,
+            required,
+            schema: { openAPIV3Schema: schema },
+          }),
+        ),
+        patches: [...PATCHES, ...NODE_POOL_PATCHES],
       },
     },
     { ...INFRA, metadata, spec: { template: { spec: { vpcTemplateRef: { name: 'vpc' } } } } },
@@ -34,10 +39,11 @@ export function clusterClass(): Manifest[] {
         template: { spec: { workspaceTemplateRef: { name: 'eks-controlplane' }, controlPlaneConfig: {} } },
       },
     },
+    ...nodePoolTemplates(),
   ]
 }
 
-interface Schema {
+export interface Schema {
   readonly description: string
   readonly required?: boolean
   readonly [keyword: string]: unknown

@@ -1,12 +1,45 @@
-// docs/commands.md: what capt COMMAND --help says, of every command, from the command table.
-import { COMMANDS, commandHelp } from '#cli'
+// What is made from the files in src/cli/commands: docs/commands.md, which shows the help of each, and the table by which
+// the program finds a command without loading the others.
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Command, commandHelp, GROUPS } from '#cli'
 
+const folder = join(import.meta.dirname, '../src/cli/commands')
 const loaded = await Promise.all(
-  COMMANDS.map(async (entry) => ({ name: entry.name, help: commandHelp((await entry.load()).command) })),
+  globSync('**/*.ts', { cwd: folder })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .map(async (file) => ({ file, command: ((await import(join(folder, file))) as { command: Command }).command })),
 )
+const byName = (a: { command: Command }, b: { command: Command }) => (a.command.name < b.command.name ? -1 : 1)
+const commands = GROUPS.flatMap((group) => loaded.filter(({ command }) => command.group === group).sort(byName))
+
+export const COMMAND_TABLE = 'src/cli/commands.generated.ts'
+
+export function renderCommandTable(): string {
+  const entries = commands.flatMap(({ file, command: { name, group, summary, hidden } }) => [
+    '  {',
+    `    name: '${name}',`,
+    `    group: '${group}',`,
+    `    summary: '${summary}',`,
+    ...(hidden ? ['    hidden: true,'] : []),
+    `    load: () => import('./commands/${file}'),`,
+    '  },',
+  ])
+  return [
+    '// Generated from src/cli/commands by npm run generate. Do not edit.',
+    "import type { Entry } from './help.ts'",
+    '',
+    'export const COMMANDS: readonly Entry[] = [',
+    ...entries,
+    ']',
+    '',
+  ].join('\n')
+}
 
 export function renderCommandPage(): string {
-  const sections = loaded.map(({ name, help }) => `## capt ${name}\n\n\`\`\`\n${help.trimEnd()}\n\`\`\`\n`)
+  const sections = commands
+    .filter(({ command }) => command.hidden !== true)
+    .map(({ command }) => `## capt ${command.name}\n\n\`\`\`\n${commandHelp(command).trimEnd()}\n\`\`\`\n`)
   const intro = [
     '# Commands',
     '',

@@ -7,7 +7,7 @@ export function renderCompatibilityPage(): string {
     '',
     "Which Kubernetes, Flux and Karpenter versions go together. `capt matrix` prints this with today's state of support,",
     '`capt matrix check` answers for one combination or one manifest, and capt asks the same table before it writes anything.',
-    'This page is generated from `src/catalog/matrix-data.ts`; a test fails when rows contradict each other or a date has passed.',
+    'This page is generated from `src/catalog/matrix/data.ts`; a test fails when rows contradict each other or a date has passed.',
     '',
     '## By Kubernetes version',
     '',

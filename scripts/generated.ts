@@ -3,16 +3,22 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { ALL_KINDS, pageName, renderReferenceIndex, renderReferencePage, toCustomResourceDefinition } from '#api'
-import { renderParityPage } from '../test/parity/page.ts'
+import { renderParityPage } from '../test/support/parity/page.ts'
 import { catalogFiles } from './catalog-files.ts'
-import { renderCommandPage } from './command-page.ts'
+import { chartFiles } from './chart/chart-files.ts'
+import { COMMAND_TABLE, renderCommandPage, renderCommandTable } from './command-page.ts'
 import { renderErrorPage } from './error-page.ts'
+import { KIND_INDEX, renderKindIndex } from './kind-index.ts'
 import { manifestFiles } from './manifest-files.ts'
+import { type LockFile, licencePage } from './release/bill-of-materials.ts'
 
 const NOTE = '# Generated from src/api/kinds by npm run generate. Do not edit.\n'
 
 export function generatedFiles(root: string): Map<string, string> {
-  const files = new Map<string, string>()
+  const files = new Map<string, string>([
+    [KIND_INDEX, renderKindIndex(root)],
+    [COMMAND_TABLE, renderCommandTable()],
+  ])
   for (const kind of ALL_KINDS) {
     const crd = stringify(toCustomResourceDefinition(kind), { lineWidth: 0, aliasDuplicateObjects: false })
     files.set(`config/crd/${kind.group}_${kind.plural}.yaml`, NOTE + crd)
@@ -25,7 +31,10 @@ export function generatedFiles(root: string): Map<string, string> {
   files.set('docs/compatibility-embedded.md', renderParityPage())
   files.set('docs/commands.md', renderCommandPage())
   for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile
+  files.set('THIRD-PARTY.md', licencePage(lock))
   for (const [path, text] of manifestFiles()) files.set(path, text)
+  for (const [path, text] of chartFiles(files)) files.set(path, text)
   return files
 }
 

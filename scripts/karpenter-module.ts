@@ -3,13 +3,13 @@ import {
   contradictions,
   controllerTrust,
   EVENT_RULES,
+  ec2ServiceOf,
   isAtLeast,
   joinedPolicy,
   matrix,
   nodeRolePolicies,
   nodeTrust,
   partitionNames,
-  partitionOf,
   queuePolicy,
   supportRows,
   toVersion,
@@ -26,7 +26,7 @@ export function moduleFiles(readme: string, variables: string, outputs: string):
   const put = (name: string, value: unknown) => files.set(`${MODULE}/${name}`, `${JSON.stringify(value, null, 2)}\n`)
   put('versions.json', versions(eras))
   for (const { file, document } of eras) put(`policies/${file}`, document)
-  put('policies/node-trust.json.tftpl', template(nodeTrust('aws'), { [partitionOf('aws').ec2Service]: 'ec2_service' }))
+  put('policies/node-trust.json.tftpl', template(nodeTrust('aws'), { [ec2ServiceOf('aws')]: 'ec2_service' }))
   put('policies/controller-trust-pod-identity.json.tftpl', controllerTrust({ identity: 'podIdentity' }))
   put('policies/controller-trust-irsa.json.tftpl', irsaTrust())
   put('policies/queue.json.tftpl', queuePolicy('${queue_arn}'))
@@ -83,7 +83,7 @@ function versions(eras: readonly Era[]) {
     avoid: rows.flatMap((row) => Object.keys(row.avoid ?? {})),
     policies: eras.map(({ from, file }) => ({ from: toNumber(from), file })),
     node_policies: nodeRolePolicies(newest, 'aws').map((arn) => arn.slice(arn.lastIndexOf('/') + 1)),
-    ec2_services: Object.fromEntries(partitionNames().map((name) => [name, partitionOf(name).ec2Service])),
+    ec2_services: Object.fromEntries(partitionNames().map((name) => [name, ec2ServiceOf(name)])),
     event_rules: Object.fromEntries(
       EVENT_RULES.map(({ key, source, type, about, since }) => [
         key,

@@ -27,7 +27,6 @@ interface Kustomization {
   readonly resources?: readonly string[]
   readonly namespace?: string
   readonly namePrefix?: string
-  readonly nameSuffix?: string
   readonly labels?: readonly { readonly pairs: Readonly<Record<string, string>>; readonly includeSelectors?: boolean }[]
   readonly images?: readonly Image[]
   readonly patches?: readonly { readonly path?: string; readonly patch?: string; readonly target?: Target }[]
@@ -41,45 +40,40 @@ export interface Image {
   readonly digest?: string
 }
 
-const KNOWN = [
-  'apiVersion',
-  'kind',
-  'resources',
-  'namespace',
-  'namePrefix',
-  'nameSuffix',
-  'labels',
-  'images',
-  'patches',
-]
+const KNOWN = ['apiVersion', 'kind', 'resources', 'namespace', 'namePrefix', 'labels', 'images', 'patches']
 
-export function renderKustomization(folder: string): Manifest[] {
-  return inOrder(build(folder))
+/** Texts by path, for files that are about to be written. */
+type Texts = ReadonlyMap<string, string>
+
+export function renderKustomization(folder: string, texts: Texts = new Map()): Manifest[] {
+  return inOrder(build(folder, texts))
 }
 
-function build(folder: string): Manifest[] {
+const textOf = (path: string, texts: Texts): string => texts.get(path) ?? readFileSync(path, 'utf8')
+
+function build(folder: string, texts: Texts): Manifest[] {
   const file = join(folder, 'kustomization.yaml')
-  const wish = parse(readFileSync(file, 'utf8')) as Kustomization
-  const strange = Object.keys(wish).filter((key) => !KNOWN.includes(key))
+  const kustomization = parse(textOf(file, texts)) as Kustomization
+  const strange = Object.keys(kustomization).filter((key) => !KNOWN.includes(key))
   if (strange.length > 0) throw new Error(`${file}: ${strange.join(', ')} is not rendered here`)
 
-  let manifests = (wish.resources ?? []).flatMap((name) => read(join(folder, name)))
-  for (const { path, patch, target } of wish.patches ?? []) {
-    const text = patch ?? readFileSync(join(folder, path!), 'utf8')
+  let manifests = (kustomization.resources ?? []).flatMap((name) => read(join(folder, name), texts))
+  for (const { path, patch, target } of kustomization.patches ?? []) {
+    const text = patch ?? textOf(join(folder, path!), texts)
     manifests = patched(manifests, parse(text), target)
   }
-  if (wish.namespace) manifests = inNamespace(manifests, wish.namespace)
-  const { namePrefix = '', nameSuffix = '' } = wish
-  if (namePrefix || nameSuffix) manifests = renamed(manifests, (name) => namePrefix + name + nameSuffix)
-  for (const { pairs, includeSelectors } of wish.labels ?? [])
+  if (kustomization.namespace) manifests = inNamespace(manifests, kustomization.namespace)
+  const { namePrefix } = kustomization
+  if (namePrefix) manifests = renamed(manifests, (name) => namePrefix + name)
+  for (const { pairs, includeSelectors } of kustomization.labels ?? [])
     manifests = manifests.map((manifest) => labelled(manifest, pairs, includeSelectors ?? false))
-  return manifests.map((manifest) => withImages(manifest, wish.images ?? []))
+  return manifests.map((manifest) => withImages(manifest, kustomization.images ?? []))
 }
 
-function read(path: string): Manifest[] {
-  if (!existsSync(path)) throw new Error(`${path} does not exist`)
-  if (statSync(path).isDirectory()) return build(path)
-  return parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as Manifest)
+function read(path: string, texts: Texts): Manifest[] {
+  if (!texts.has(path) && !existsSync(path)) throw new Error(`${path} does not exist`)
+  if (!texts.has(path) && statSync(path).isDirectory()) return build(path, texts)
+  return parseAllDocuments(textOf(path, texts)).map((document) => document.toJS() as Manifest)
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -154,7 +148,7 @@ function inNamespace(manifests: readonly Manifest[], namespace: string): Manifes
 const subjectsOf = (manifest: Manifest): readonly Fields[] | undefined =>
   manifest['subjects'] as readonly Fields[] | undefined
 
-/** Gives objects other names, and tells those among them that refer to one another. */
+/** Gives objects other names, and updates the references between them. */
 function renamed(manifests: readonly Manifest[], rename: (name: string) => string): Manifest[] {
   const isRenamed = ({ kind }: Manifest) => kind !== 'Namespace' && kind !== 'CustomResourceDefinition'
   const known = new Set(manifests.filter(isRenamed).map(({ kind, metadata }) => `${kind}/${metadata.name}`))
@@ -203,19 +197,28 @@ export function withImages(manifest: Manifest, images: readonly Image[]): Manife
     (containers as readonly Fields[]).map((container) => ({
       ...container,
       image: rename(String(container['image']), images),
+      ...(container['env']
+        ? { env: (container['env'] as readonly Fields[]).map((one) => withRunner(one, images)) }
+        : {}),
     })),
   ) as Manifest
+}
+
+/** The manager names the image of its runs; kustomize itself leaves it as it is. */
+function withRunner(variable: Fields, images: readonly Image[]): Fields {
+  const { name, value } = variable
+  return name === 'CAPT_RUNNER_IMAGE' ? { ...variable, value: rename(String(value), images) } : variable
 }
 
 function rename(image: string, images: readonly Image[]): string {
   const colon = image.lastIndexOf(':')
   const hasTag = colon > image.lastIndexOf('/')
   const [name, tag] = hasTag ? [image.slice(0, colon), image.slice(colon + 1)] : [image, undefined]
-  const wish = images.find((one) => one.name === name)
-  if (!wish) return image
-  const newTag = wish.newTag ?? tag
-  const pinned = wish.digest === undefined ? '' : `@${wish.digest}`
-  return (wish.newName ?? name) + (newTag === undefined ? '' : `:${newTag}`) + pinned
+  const change = images.find((one) => one.name === name)
+  if (!change) return image
+  const newTag = change.newTag ?? tag
+  const pinned = change.digest === undefined ? '' : `@${change.digest}`
+  return (change.newName ?? name) + (newTag === undefined ? '' : `:${newTag}`) + pinned
 }
 
 /** What others need comes first. */

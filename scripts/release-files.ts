@@ -1,10 +1,12 @@
 // The text of every release asset for one version, by its name. Reads config/ and templates/, writes nothing.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse as parseVersion, valid } from 'semver'
+import { parse as parseVersion } from 'semver'
 import { parse, stringify } from 'yaml'
 import { sha256 } from '#lib'
 import { type Manifest, renderKustomization, withImages } from './kustomize.ts'
+import { billOfMaterials, type LockFile } from './release/bill-of-materials.ts'
+import { DEFAULT_IMAGE } from './release/image-names.ts'
 import { clusterClassText, flavourTexts } from './templates.ts'
 
 export interface ReleaseOptions {
@@ -16,7 +18,6 @@ export interface ReleaseOptions {
   readonly digests?: { readonly manager?: string | undefined; readonly runner?: string | undefined }
 }
 
-const IMAGE = 'ghcr.io/appthrust/capt'
 const root = join(import.meta.dirname, '..')
 
 /** Files that each clusterctl provider finds beside its components. */
@@ -26,22 +27,19 @@ export const PROVIDERS = {
   'control-plane-capt': (name: string) => /^(control-plane-components|metadata)/.test(name),
 } as const satisfies Record<string, (name: string) => boolean>
 
-export function checkVersion(text: string | undefined): string {
-  if (text !== undefined && valid(text) === text) return text
-  throw new Error(`VERSION must be a version such as 1.2.3, not ${text ? JSON.stringify(text) : 'empty'}`)
-}
+const readLock = () => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile
 
 function checkDigest(text: string): string {
   if (/^sha256:[0-9a-f]{64}$/.test(text)) return text
   throw new Error(`the digest of an image is sha256: and 64 digits, not ${JSON.stringify(text)}`)
 }
 
-export function releaseFiles({ version, image = IMAGE, digests = {} }: ReleaseOptions): Map<string, string> {
+export function releaseFiles({ version, image = DEFAULT_IMAGE, digests = {} }: ReleaseOptions): Map<string, string> {
   const images = [
     { suffix: '', digest: digests.manager },
     { suffix: '-runner', digest: digests.runner },
   ].map(({ suffix, digest }) => ({
-    name: IMAGE + suffix,
+    name: DEFAULT_IMAGE + suffix,
     newName: image + suffix,
     newTag: `v${version}`,
     ...(digest === undefined ? {} : { digest: checkDigest(digest) }),
@@ -52,7 +50,7 @@ export function releaseFiles({ version, image = IMAGE, digests = {} }: ReleaseOp
     ['install.yaml', toText(render('default'), `capt v${version}: every kind and every controller`)],
     [
       'install-local-engine.yaml',
-      toText(render('overlays/local-engine'), `capt v${version}: the same as install.yaml, under its former name`),
+      toText(render('overlays/local-engine'), `capt v${version}, with Terraform in the pod of the manager`),
     ],
     [
       'install-namespaced.yaml',
@@ -61,6 +59,20 @@ export function releaseFiles({ version, image = IMAGE, digests = {} }: ReleaseOp
     [
       'network-policy-egress.yaml',
       toText(render('network-policy/egress'), `What capt v${version} may connect to; optional`),
+    ],
+    [
+      'approval-policy.yaml',
+      toText(
+        render('approval-policy'),
+        `Who may approve plans of capt v${version}; optional, Kubernetes 1.30 and later`,
+      ),
+    ],
+    [
+      'run-data-policy.yaml',
+      toText(
+        render('run-data-policy'),
+        `Who may write what runs of capt v${version} work from; Kubernetes 1.30 and later`,
+      ),
     ],
     ['crds.yaml', toText(render('crd'), `The kinds of capt v${version}`)],
     [
@@ -72,6 +84,7 @@ export function releaseFiles({ version, image = IMAGE, digests = {} }: ReleaseOp
       componentsText(render('control-plane'), `capt v${version}, control-plane provider`),
     ],
     ['metadata.yaml', metadataText(version)],
+    ['sbom.cdx.json', billOfMaterials(readLock(), version)],
     ...flavourTexts(),
     ['clusterclass-capt.yaml', clusterClassText()],
   ])
@@ -84,7 +97,7 @@ function toText(manifests: readonly Manifest[], what: string): string {
 }
 
 /**
- * clusterctl fills in variables, so its users choose the image and the limits of the manager without editing what they
+ * clusterctl fills in variables, so its users choose the images and the limits of the manager without editing what they
  * downloaded. Every other `${…}`, as in descriptions of fields, is escaped.
  */
 function componentsText(manifests: readonly Manifest[], what: string): string {
@@ -93,8 +106,11 @@ function componentsText(manifests: readonly Manifest[], what: string): string {
     [/^( +image: )(\S+)$/m, 'CAPT_IMAGE'],
     [/^( +limits:\n +cpu: )(\S+)$/m, 'CAPT_CPU_LIMIT'],
     [/^( +limits:\n.+\n +memory: )(\S+)$/m, 'CAPT_MEMORY_LIMIT'],
+    [/^( +- name: CAPT_RUNNER_IMAGE\n +value: )(\S+)$/m, 'CAPT_RUNNER_IMAGE'],
   ] as const
   return settings.reduce((filled, [place, variable]) => {
+    // The control-plane provider has no runs.
+    if (!place.test(filled) && variable === 'CAPT_RUNNER_IMAGE') return filled
     if (!place.test(filled)) throw new Error(`There is no place for ${variable} in the manager's manifest`)
     // Quoted, so that a number such as 4 stays a string, as the values of limits are.
     return filled.replace(

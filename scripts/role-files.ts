@@ -1,7 +1,7 @@
 // The RBAC manifests that are made from the table of grants and from the kinds, by their path in the repository.
 import { Document, isMap, isScalar, isSeq, visit } from 'yaml'
 import { ALL_KINDS, type Kind, providerOf } from '#api'
-import { CODE_KINDS, type Grant, grantsOf, PARTS, type Part, VERBS } from './roles.ts'
+import { CODE_KINDS, type Grant, grantsOf, PARTS, type Part, RUN_GRANTS, VERBS } from './roles.ts'
 
 const NAMESPACE = 'capt-system'
 const LABELS = { 'app.kubernetes.io/name': 'capt' }
@@ -29,6 +29,18 @@ export function roleFiles(): Map<string, string> {
   files.set(
     'config/overlays/namespaced/manager-role.yaml',
     toText([role('Role', home, everything), binding('Role', home)]),
+  )
+  const runs = { ...home, name: 'run-role' }
+  files.set('config/rbac/runs/run-role.yaml', toText([role('Role', runs, RUN_GRANTS.runs), binding('Role', runs)]))
+  const identities = { name: 'run-identity-role', labels: LABELS }
+  const nearby = { ...home, name: identities.name }
+  files.set(
+    'config/rbac/run-identities/run-identity-role.yaml',
+    toText([role('ClusterRole', identities, RUN_GRANTS.applies), binding('ClusterRole', identities)]),
+  )
+  files.set(
+    'config/overlays/namespaced/run-identity-role.yaml',
+    toText([role('Role', nearby, RUN_GRANTS.applies), binding('Role', nearby)]),
   )
   files.set('config/rbac/cluster/people-roles.yaml', toText(ALL_KINDS.flatMap(peopleRoles)))
   return files

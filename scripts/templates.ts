@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Document, isScalar, Scalar, stringify, visit } from 'yaml'
 import { CLUSTER_CLASS, clusterClass, type Manifest, toClusterNetwork, topologyCluster } from './cluster-class.ts'
+import { machinePoolManifests } from './machine-pool-manifests.ts'
 
 const root = join(import.meta.dirname, '..')
 const INFRA = 'infrastructure.cluster.x-k8s.io/v1beta1'
@@ -22,6 +23,9 @@ const fromWorkload = (key: string) => ({
   secretKeyRef: { name: '${cluster_name}-simulated-workload', key },
 })
 
+/** Of a bootstrap provider, or empty: then the template makes it. */
+const USER_DATA = { name: 'TF_VAR_user_data', secretKeyRef: { name: '${user_data_secret}', key: 'value' } }
+
 export const TEMPLATES = {
   vpc: {
     folder: 'vpc',
@@ -33,6 +37,23 @@ export const TEMPLATES = {
     description: 'EKS control plane with a node group for controllers, EKS add-ons and what Karpenter needs in AWS.',
     tags: { cloud: 'aws', module: 'terraform-aws-modules/eks/aws 21.19.0' },
   },
+  nodeGroup: {
+    folder: 'node-group',
+    description: 'EKS managed node group with node role and launch template.',
+    tags: { cloud: 'aws' },
+  },
+  machine: {
+    folder: 'machine',
+    description: 'One EC2 instance that joins an EKS cluster: instance profile, access entry, AL2023 user data.',
+    tags: { cloud: 'aws' },
+    env: [USER_DATA],
+  },
+  simulatedMachine: {
+    folder: 'simulation-machine',
+    description: 'An EC2 instance that exists only in Terraform state. Simulation.',
+    tags: { cloud: 'simulation' },
+    env: [USER_DATA],
+  },
   simulatedVpc: {
     folder: 'simulation-vpc',
     description: 'A VPC that exists only in Terraform state. Simulation.',
@@ -43,6 +64,11 @@ export const TEMPLATES = {
     description: 'An EKS control plane that exists only in Terraform state, with a simulated workload API. Simulation.',
     tags: { cloud: 'simulation' },
     env: ['endpoint', 'ca', 'token'].map(fromWorkload),
+  },
+  simulatedNodeGroup: {
+    folder: 'simulation-node-group',
+    description: 'An EKS node group that exists only in Terraform state; its nodes are simulated. Simulation.',
+    tags: { cloud: 'simulation' },
   },
 } as const satisfies Record<string, TemplateFolder>
 
@@ -187,8 +213,8 @@ export function flavours(): Record<string, Manifest[]> {
 
 /** What clusterctl fetches beside the topology flavour: the class, and the templates that its defaults name. */
 function clusterClassManifests(): Manifest[] {
-  const { vpc, eks } = TEMPLATES
-  return [workspaceTemplate(vpc), workspaceTemplate(eks), ...clusterClass()]
+  const { vpc, eks, nodeGroup } = TEMPLATES
+  return [vpc, eks, nodeGroup].map((template) => workspaceTemplate(template)).concat(clusterClass())
 }
 
 /** A simulated cluster made from the class. */
@@ -228,6 +254,14 @@ export function simulationExample(): Manifest[] {
       labels: { ...FLUX, ...KARPENTER, ...SIMULATION },
       tags: { Environment: 'demo' },
     }),
+  ]
+}
+
+/** A pool of nodes for the cluster of the simulation example. */
+export function nodePoolExample(): Manifest[] {
+  return [
+    workspaceTemplate(TEMPLATES.simulatedNodeGroup),
+    ...machinePoolManifests({ name: 'demo-workers', cluster: 'demo', template: TEMPLATES.simulatedNodeGroup }),
   ]
 }
 
@@ -288,6 +322,8 @@ export function templateFiles(): Map<string, string> {
   const note = `${HEAD}# A whole cluster in simulation: Terraform is real, the cloud and the workload cluster are not.\n`
   files.set('examples/simulation.yaml', toYaml(simulationExample(), note))
   const topologyNote = `${HEAD}# The same from a ClusterClass; core Cluster API makes the parts (feature gate ClusterTopology).\n`
+  const poolNote = `${HEAD}# A pool of nodes for the cluster of simulation.yaml: apply that first.\n`
+  files.set('examples/node-pool.yaml', toYaml(nodePoolExample(), poolNote))
   files.set('examples/topology.yaml', toYaml(topologyExample(), topologyNote))
   return files
 }
