@@ -1,7 +1,7 @@
 // What it costs the management API to bring two stages to many clusters, core's part included. Arrives in waves, as
 // clusters do; ends with an error when a cluster needs more writes than promised.
-import { defaultPipeline } from '#addons'
-import { addonsWorld, conditionStatus, HOME } from '../test/addons-world.ts'
+import { defaultPipeline } from '#controllers'
+import { addonsWorld, conditionStatus, HOME } from '../test/support/addons/world.ts'
 
 const CLUSTERS = Number(process.env['CLUSTERS'] ?? 100)
 const WAVE = 50

@@ -3,7 +3,7 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import { WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { anApply, aTemplate } from '#testing'
-import { type EngineWorld, isReady } from '../test/engine-world.ts'
+import { type EngineWorld, isReady } from '../test/support/engine/world.ts'
 
 export interface RequestCounts {
   readonly toReady: readonly string[]
@@ -29,8 +29,8 @@ export async function countRequests(world: EngineWorld): Promise<RequestCounts> 
   const life = asked(from)
   const saved = life.findLastIndex((line) => /^PATCH .*\/secrets\/tfstate-/.test(line))
   const released = life.findIndex((line, i) => i > saved && /lock-tfstate/.test(line))
-  const told = life.findIndex((line, i) => i > released && /^PATCH .*\/status$/.test(line))
-  if (saved < 0 || released < 0 || told < 0)
+  const reported = life.findIndex((line, i) => i > released && /^PATCH .*\/status$/.test(line))
+  if (saved < 0 || released < 0 || reported < 0)
     throw new Error(`the end of the run is not to be seen:\n${life.join('\n')}`)
   // What was set in motion by the last status (events, finalizers) comes to rest first.
   for (let before = -1; before !== asked(0).length; ) {
@@ -41,5 +41,5 @@ export async function countRequests(world: EngineWorld): Promise<RequestCounts> 
   await pass(IDLE_MS)
   const idle = asked(rest)
   await manager.stop()
-  return { toReady: life.slice(saved + 1, told + 1), idle }
+  return { toReady: life.slice(saved + 1, reported + 1), idle }
 }

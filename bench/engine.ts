@@ -1,16 +1,16 @@
 // What a run through capt costs compared with the same Terraform by hand, as ratios within one run. The machine may be
-// busy, so both take turns, each begins as often as the other, and medians are compared.
+// busy, so both run alternately, each begins as often as the other, and medians are compared.
 //   node bench/engine.ts        ROUNDS=7 APPLIES=50 BATCHES=3
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { WorkspaceTemplateApply } from '#api'
-import { type Engine, type Owner, renderWorkspace } from '#engine'
+import { defaultLimits, type Engine, type Owner, renderWorkspace } from '#engine'
 import { loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
-import { writeRunnerKubeconfig } from '../src/app-runner.ts'
-import { engineWorld } from '../test/engine-world.ts'
+import { writeRunnerKubeconfig } from '../src/app/runner.ts'
+import { engineWorld } from '../test/support/engine/world.ts'
 import { countRequests } from './engine-requests.ts'
 
 const LARGE = 'resource "terraform_data" "x" {\n  count = 200\n  input = count.index\n}\n'
@@ -33,7 +33,7 @@ const { folder, workDir, connection } = world
 const { objects } = connection
 const access = await loadKubeconfig({ path: world.kubeconfig })
 const engine = await world.engine({
-  concurrency: CONCURRENCY,
+  limits: { ...defaultLimits('local', CONCURRENCY), perIdentity: CONCURRENCY, perNamespace: CONCURRENCY },
   kubeconfigForRunner: await writeRunnerKubeconfig(workDir, access, true),
   hasAuthority: access.ca !== undefined,
   runner: [process.execPath, program],
@@ -93,7 +93,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - began) / 1000
 }
 
-/** Both in turn, the one that begins changing each time. The first pair warms caches and does not count. */
+/** Both alternately, the one that begins changing each time. The first pair warms caches and does not count. */
 async function compare(
   what: string,
   limit: number,

@@ -1,8 +1,9 @@
 // node bench/fleet.ts [clusters …]: how the cost of a fleet grows with its size, on the real API server with core Cluster
 // API and the simulated engine; what it asks when it is at rest; what it leaves when it is gone. The figures are counts,
-// CPU seconds and ratios of one run; `10 100 1000` takes half an hour. What holds is a test: test/real/growth.test.ts.
+// CPU seconds and ratios of one run; `10 100 1000` takes half an hour. What holds is a test: growth in test/real/manager.
 // `make build` and `node test/real/run.ts kube-contract` once before it.
-import { auditMark } from '../test/real/audit.ts'
+import { auditMark } from '../test/real/support/audit.ts'
+import { until } from '../test/real/support/lab.ts'
 import {
   describePerCluster,
   exponentOf,
@@ -12,9 +13,8 @@ import {
   isDue,
   requestsOfCapt,
   startFleet,
-} from '../test/real/fleet.ts'
-import { until } from '../test/real/lab.ts'
-import { peakMiBOf } from '../test/real/memory.ts'
+} from '../test/real/support/managers/fleet.ts'
+import { peakMiBOf } from '../test/real/support/managers/memory.ts'
 
 const IDLE_SECONDS = 60
 const sizes = process.argv.slice(2).map(Number)

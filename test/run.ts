@@ -34,6 +34,8 @@ interface Event {
 }
 
 const files = all.filter((file) => names.includes(suiteOf(file)!.name))
+if (process.env['CI'] && files.some((file) => suiteOf(file)!.name === 'browser'))
+  (await import('./support/install.ts')).installPackages()
 const seconds = new Map<string, number>(names.map((name) => [name, 0]))
 const skips: Skip[] = []
 const open = new Map<string, readonly string[]>()

@@ -11,7 +11,7 @@ const perKind = Number(process.argv[2])
 const changesPerSecond = Number(process.argv[3])
 const BEGIN = 1000
 
-interface Shelf {
+interface KindStore {
   readonly kind: KindRef
   readonly edits: Uint32Array
   readonly versions: Float64Array
@@ -21,7 +21,7 @@ interface Shelf {
 
 let version = BEGIN
 let oldest = BEGIN
-const shelves = new Map<string, Shelf>(
+const stores = new Map<string, KindStore>(
   KINDS.map((kind) => [
     kind.plural,
     {
@@ -34,18 +34,18 @@ const shelves = new Map<string, Shelf>(
   ]),
 )
 
-function textOf(shelf: Shelf, index: number): string {
-  return objectText(shelf.kind, index, shelf.edits[index]!, shelf.versions[index]!)
+function textOf(store: KindStore, index: number): string {
+  return objectText(store.kind, index, store.edits[index]!, store.versions[index]!)
 }
 
-function list(shelf: Shelf, query: URLSearchParams, response: ServerResponse): void {
+function list(store: KindStore, query: URLSearchParams, response: ServerResponse): void {
   const [from, at] = (query.get('continue') ?? `0:${version}`).split(':').map(Number) as [number, number]
   const to = Math.min(from + Number(query.get('limit') ?? perKind), perKind)
-  if (from === 0) shelf.lists++
+  if (from === 0) store.lists++
   const metadata = { resourceVersion: String(at), ...(to < perKind ? { continue: `${to}:${at}` } : {}) }
   response.writeHead(200, { 'content-type': 'application/json' })
   response.write(`{"kind":"List","apiVersion":"v1","metadata":${JSON.stringify(metadata)},"items":[`)
-  for (let i = from; i < to; i++) response.write(`${i > from ? ',' : ''}${textOf(shelf, i)}`)
+  for (let i = from; i < to; i++) response.write(`${i > from ? ',' : ''}${textOf(store, i)}`)
   response.end(']}')
 }
 
@@ -58,19 +58,19 @@ const EXPIRED = {
   message: 'too old',
 }
 
-function watch(shelf: Shelf, query: URLSearchParams, response: ServerResponse): void {
+function watch(store: KindStore, query: URLSearchParams, response: ServerResponse): void {
   if (Number(query.get('resourceVersion')) < oldest) {
     response.writeHead(410, { 'content-type': 'application/json' }).end(JSON.stringify(EXPIRED))
     return
   }
   response.writeHead(200, { 'content-type': 'application/json' })
   response.flushHeaders()
-  // What happened between the list and now is told first, in order.
-  const missed = [...shelf.versions.keys()].filter((i) => shelf.versions[i]! > Number(query.get('resourceVersion')))
-  missed.sort((a, b) => shelf.versions[a]! - shelf.versions[b]!)
-  for (const index of missed) send(response, 'MODIFIED', textOf(shelf, index))
-  shelf.watchers.add(response)
-  response.on('close', () => shelf.watchers.delete(response))
+  // What happened between the list and now is sent first, in order.
+  const missed = [...store.versions.keys()].filter((i) => store.versions[i]! > Number(query.get('resourceVersion')))
+  missed.sort((a, b) => store.versions[a]! - store.versions[b]!)
+  for (const index of missed) send(response, 'MODIFIED', textOf(store, index))
+  store.watchers.add(response)
+  response.on('close', () => store.watchers.delete(response))
 }
 
 function send(response: ServerResponse, type: string, object: string): void {
@@ -79,17 +79,17 @@ function send(response: ServerResponse, type: string, object: string): void {
 
 function change(): void {
   if (perKind === 0) return
-  const shelf = shelves.get(KINDS[Math.floor(Math.random() * KINDS.length)]!.plural)!
+  const store = stores.get(KINDS[Math.floor(Math.random() * KINDS.length)]!.plural)!
   const index = Math.floor(Math.random() * perKind)
-  shelf.edits[index]!++
-  shelf.versions[index] = ++version
-  const text = textOf(shelf, index)
-  for (const watcher of shelf.watchers) send(watcher, 'MODIFIED', text)
+  store.edits[index]!++
+  store.versions[index] = ++version
+  const text = textOf(store, index)
+  for (const watcher of store.watchers) send(watcher, 'MODIFIED', text)
 }
 
 function expire(): void {
   oldest = ++version
-  for (const { watchers } of shelves.values()) {
+  for (const { watchers } of stores.values()) {
     for (const watcher of watchers) {
       send(watcher, 'ERROR', JSON.stringify(EXPIRED))
       watcher.end()
@@ -106,23 +106,23 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     return
   }
   if (url.pathname === '/lists') {
-    response.end(JSON.stringify([...shelves.values()].map((shelf) => shelf.lists)))
+    response.end(JSON.stringify([...stores.values()].map((store) => store.lists)))
     return
   }
-  const shelf = shelves.get(url.pathname.split('/').at(-1) ?? '')
-  if (!shelf) {
+  const store = stores.get(url.pathname.split('/').at(-1) ?? '')
+  if (!store) {
     response.writeHead(404).end()
     return
   }
-  if (url.searchParams.get('watch') === 'true') watch(shelf, url.searchParams, response)
-  else list(shelf, url.searchParams, response)
+  if (url.searchParams.get('watch') === 'true') watch(store, url.searchParams, response)
+  else list(store, url.searchParams, response)
 }
 
 const authority = createAuthority()
 const leaf = issueCertificate(authority, { names: ['localhost'], ips: ['127.0.0.1'], days: 1 })
 const server = createServer({ cert: leaf.certificate, key: leaf.key }, answer)
 server.listen(0, '127.0.0.1', () => {
-  const bytes = perKind > 0 ? textOf(shelves.get(KINDS[0]!.plural)!, 0).length : 0
+  const bytes = perKind > 0 ? textOf(stores.get(KINDS[0]!.plural)!, 0).length : 0
   console.log(JSON.stringify({ port: (server.address() as AddressInfo).port, ca: authority.certificate, bytes }))
 })
 setInterval(() => {
@@ -130,7 +130,7 @@ setInterval(() => {
 }, 50)
 setInterval(() => {
   const bookmark = JSON.stringify({ kind: 'Thing', metadata: { resourceVersion: String(version) } })
-  for (const { watchers } of shelves.values()) for (const watcher of watchers) send(watcher, 'BOOKMARK', bookmark)
+  for (const { watchers } of stores.values()) for (const watcher of watchers) send(watcher, 'BOOKMARK', bookmark)
 }, 5000)
-// Whoever started us holds our standard input; when they go, we go.
+// Ends with the process that started it, which holds the other end of standard input.
 process.stdin.resume().on('end', () => process.exit(0))

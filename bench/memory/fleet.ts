@@ -1,5 +1,5 @@
 // A fleet as an API server would show it: ten kinds, objects of about 4.6 KB with managedFields, each made from its
-// number when somebody asks. Shared by the server that serves it and the program that watches it.
+// number on request. Shared by the server that serves it and the program that watches it.
 import type { KindRef } from '#api'
 
 export const KIND_COUNT = 10

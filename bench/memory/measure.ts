@@ -10,11 +10,11 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { build } from 'esbuild'
 import { leanBuiltins } from '../../scripts/lean-builtins.ts'
-import { managerFlags } from '../../test/manager-flags.ts'
+import { managerFlags } from '../../test/support/manager-flags.ts'
 import { KIND_COUNT } from './fleet.ts'
 
 const HERE = import.meta.dirname
-const PATIENCE_MS = 25_000
+const TIMEOUT_MS = 25_000
 
 export interface Weight {
   readonly objects: number
@@ -95,7 +95,7 @@ async function firstLine(child: ChildProcess): Promise<unknown> {
     complaints = (complaints + chunk.toString()).slice(-4000)
   })
   const lines = createInterface({ input: child.stdout! })
-  const timeout = AbortSignal.timeout(PATIENCE_MS)
+  const timeout = AbortSignal.timeout(TIMEOUT_MS)
   const ended = once(child, 'exit', { signal: timeout }).then(([code]) => {
     throw new Error(`ended with ${code} before it said anything:\n${complaints}`)
   })
@@ -134,7 +134,7 @@ async function listsOf(server: string, ca: string): Promise<number[]> {
 }
 
 async function waitFor(isTrue: () => Promise<boolean>): Promise<void> {
-  const until = Date.now() + PATIENCE_MS
+  const until = Date.now() + TIMEOUT_MS
   while (!(await isTrue())) {
     if (Date.now() > until) throw new Error('the manager did not list every kind again in time')
     await sleep(200)

@@ -1,218 +1,101 @@
-// One seeded trial of damage: a workspace is made, its records are deleted or corrupted, something goes on, and a ledger that
-// the resources write themselves says whether anything was lost, made twice or left behind.
-import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+// Damage to what is kept for a workspace: Secrets are deleted or cut, its work folder is removed.
+import { randomBytes } from 'node:crypto'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { conditionOf, RETRY_ANNOTATION, type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
-import { PART_LABEL, readRecord, WORKSPACE_LABEL } from '#engine'
-import { type EngineWorld, isReady, isStalled, type Manager } from '../engine-world.ts'
-import { keptFor, ledgerModule, namesOf, readLedger, strip } from '../support/ledger.ts'
-import { randomOf } from './campaign.ts'
+import { type Secret, SecretKind } from '#api'
+import { PART_LABEL, WORKSPACE_LABEL } from '#engine'
+import { livenessOf } from '../../src/engine/lock/processes.ts'
+import { ledgerModule, namesOf, strip } from '../support/engine/ledger.ts'
+import { isReady } from '../support/engine/world.ts'
+import { attempt, type TrialWorld } from './trial-world.ts'
 
 export const VICTIMS = ['record', 'state', 'bundle', 'backup', 'folder'] as const
-type Victim = (typeof VICTIMS)[number]
-type Damage = 'delete' | 'corrupt'
+/** `part`: of a state that takes several Secrets. */
+export const DAMAGED = [...VICTIMS, 'part', 'plan'] as const
+type Victim = (typeof DAMAGED)[number]
 
-export interface Trial {
-  readonly seed: number
-  readonly resources: number
-  readonly damages: readonly (readonly [Victim, Damage])[]
-  /** `during`: while Terraform works. `away`: while no manager runs. */
-  readonly moment: 'during' | 'after' | 'away'
-  readonly next: 'retry' | 'delete' | 'nothing'
+export interface Damages {
+  readonly is: 'damage'
+  readonly damages: readonly (readonly [Victim, 'delete' | 'corrupt'])[]
+  /** `starting`: a second run has been asked for. `during`: while Terraform works. `away`: while no manager runs. */
+  readonly moment: 'starting' | 'during' | 'after' | 'away'
+  readonly isLarge: boolean
+  /** Runner and Terraform are killed with it: whoever comes next would use the stored plan. */
+  readonly kills: boolean
 }
 
-export interface Outcome {
-  readonly seed: number
-  readonly trial: string
-  readonly end: 'went on' | 'stalled, then restored'
-  readonly seconds: number
-}
-
-export function trialOf(seed: number): Trial {
-  const random = randomOf(seed)
-  const pick = <T>(list: readonly T[]): T => list[random(list.length)]!
-  const victims = VICTIMS.filter(() => random(100) < 40)
-  const chosen = victims.length > 0 ? victims : [pick(VICTIMS)]
-  return {
-    seed,
-    resources: 1 + random(5),
-    damages: chosen.map((victim) => [victim, victim === 'folder' || random(2) === 0 ? 'delete' : 'corrupt'] as const),
-    moment: pick(['during', 'after', 'after', 'away']),
-    next: pick(['retry', 'delete', 'nothing']),
-  }
-}
-
-export const describeTrial = ({ seed, resources, damages, moment, next }: Trial): string =>
-  `seed ${seed}: ${resources} resources, ${damages.map(([victim, how]) => `${how} ${victim}`).join(', ')} ${moment} the run, then ${next}`
-
-const named = (name: string) => ({ namespace: 'default', name })
-
-/** A stop says what happened and how to go on, or the trial has failed. */
-const ENDS_MS = 150_000
-
-export async function runTrial(world: EngineWorld, managed: { manager: Manager }, trial: Trial): Promise<Outcome> {
-  const began = Date.now()
-  const { objects } = world.connection
-  const name = `t${trial.seed}`
-  const file = join(world.folder, `ledger-${name}`)
-  const folder = join(world.workDir, 'workspaces', namesOf(name).suffix)
-  const all = Array.from({ length: trial.resources }, (_, i) => String(i))
-  const find = () => objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, named(name))
-  const slow = trial.moment === 'during' ? 'sleep 0.$((i * 2 + 2));' : ''
-
-  await world.make(name, ledgerModule(file, trial.resources, slow))
-  if (trial.moment === 'during') {
-    await poll(`the first resource of ${name}`, async () => readLedger(file).made.length > 0)
-  } else {
-    await world.until(name, isReady)
-  }
-  if (trial.moment === 'away') await managed.manager.stop()
-  const saved = await damage(world, name, folder, trial)
-  if (trial.next === 'delete') await objects.delete(WorkspaceTemplateApply, named(name))
-  if (trial.next === 'retry') await retry(world, name)
-  if (trial.moment === 'away') managed.manager = await world.manager()
-
-  const runOf = (apply: WorkspaceTemplateApply | undefined) => apply?.status?.run
-  const first = runOf(await find())?.id
-  const isEnd = (apply: WorkspaceTemplateApply | undefined): boolean => {
-    if (!apply) return true
-    if (isStalled(apply)) return true
-    if (!isReady(apply) || trial.next === 'delete') return false
-    return trial.next === 'nothing' || trial.moment === 'during' || runOf(apply)?.id !== first || isQuick(began)
-  }
-  await poll(
-    `an end of ${describeTrial(trial)}`,
-    async () => isEnd(await find()),
-    async () => JSON.stringify((await find())?.status),
+/** Returns the run that was the last one before. */
+export async function damageRecords(
+  world: TrialWorld,
+  { damages, moment, isLarge, kills }: Damages,
+  resources: number,
+  proceed: () => Promise<void>,
+): Promise<string | undefined> {
+  const slow = moment === 'during' ? 'sleep 0.$((i * 2 + 2));' : ''
+  await world.startManager()
+  await world.engine.make(
+    world.name,
+    `${isLarge ? largeModule(world) : ''}${ledgerModule(world.file, resources, slow)}`,
   )
-  let now = await find()
-  const hasStalled = now !== undefined && isStalled(now)
-  if (hasStalled) {
-    const { message = '' } = conditionOf(now!, 'Stalled') ?? {}
-    assert.match(
-      message,
-      /capt (state|forget|retry)|restore|retainWorkspaceOnDelete/,
-      `no way out is named: ${message}`,
-    )
-    assertNothingTwice(await suspectsOf(world, name), readLedger(file), trial)
-    for (const secret of saved) await putBack(world, secret)
-    await retry(world, name)
-    await poll(
-      `the end of the stall of ${describeTrial(trial)}`,
-      async () => {
-        const apply = await find()
-        return !apply || (isReady(apply) && trial.next !== 'delete')
-      },
-      async () => JSON.stringify((await find())?.status),
-    )
-    now = await find()
+  if (moment === 'during') await world.poll('the first resource', () => world.ledger.made.length > 0)
+  else await world.settle('the first run', isReady)
+  const before = (await world.find())?.status?.run?.id
+  if (moment === 'away') await world.stopManager()
+  if (moment === 'starting') {
+    rmSync(join(world.folder, 'request.json'), { force: true })
+    await world.retry()
+    await world.poll('the next run', () => existsSync(join(world.folder, 'request.json')))
   }
-  const suspects = await suspectsOf(world, name)
-  if (now) {
-    assertNothingTwice(suspects, readLedger(file), trial)
-    await objects.delete(WorkspaceTemplateApply, named(name))
-  }
-  await poll(
-    `the deletion of ${describeTrial(trial)}`,
-    async () => !(await find()),
-    async () => JSON.stringify((await find())?.status),
-  )
-  const { made, gone } = readLedger(file)
-  for (const one of all) {
-    if (!suspects.has(`terraform_data.x[${one}]`))
-      assert.ok(
-        gone.filter((index) => index === one).length >= made.filter((index) => index === one).length,
-        `${describeTrial(trial)}: resource ${one} was left behind without a word`,
-      )
-  }
-  assert.deepEqual(await keptFor(objects, name), [], `${describeTrial(trial)}: something is kept`)
-  const end = hasStalled ? 'stalled, then restored' : 'went on'
-  return { seed: trial.seed, trial: describeTrial(trial), end, seconds: Math.round((Date.now() - began) / 1000) }
+  await world.observe()
+  if (kills) await killRun(world)
+  await damage(world, damages)
+  await proceed()
+  if (moment === 'away') await world.startManager()
+  return moment === 'during' || moment === 'starting' ? undefined : before
 }
 
-/** A retry of something that changes nothing may end before its id is read. */
-const isQuick = (began: number): boolean => Date.now() - began > 30_000
-
-function assertNothingTwice(
-  suspects: ReadonlySet<string>,
-  { made, gone }: ReturnType<typeof readLedger>,
-  trial: Trial,
-): void {
-  for (const one of new Set(made)) {
-    const count = (list: readonly string[]) => list.filter((index) => index === one).length
-    if (!suspects.has(`terraform_data.x[${one}]`))
-      assert.ok(count(made) - count(gone) <= 1, `${describeTrial(trial)}: resource ${one} was made twice`)
-  }
+async function killRun(world: TrialWorld): Promise<void> {
+  const runner = (await world.record())?.run?.runner
+  for (const who of [runner, world.terraform()])
+    if (who && livenessOf(who) === 'alive') attempt(() => process.kill(who.pid, 'SIGKILL'))
 }
 
-async function suspectsOf(world: EngineWorld, name: string): Promise<ReadonlySet<string>> {
-  const found = await readRecord(world.connection.objects, named(name)).catch(() => undefined)
-  return new Set(found?.record.suspects.map(({ address }) => address))
+/** Random bytes cannot be packed: the state takes several Secrets. */
+function largeModule(world: TrialWorld): string {
+  const noise = join(world.engine.folder, 'noise')
+  writeFileSync(noise, randomBytes(480_000).toString('base64'))
+  return `resource "terraform_data" "large" { input = file(${JSON.stringify(noise)}) }\n`
 }
 
-/** Returns the Secrets as they were, as a person's backup has them. */
-async function damage(
-  world: EngineWorld,
-  name: string,
-  folder: string,
-  { damages }: Trial,
-): Promise<readonly Secret[]> {
-  const { objects } = world.connection
-  const { suffix } = namesOf(name)
+export async function damage(world: TrialWorld, damages: Damages['damages'] = []): Promise<void> {
+  const { suffix } = namesOf(world.name)
   const own: Secret[] = []
-  for await (const secret of objects.list<Secret>(SecretKind, { namespace: 'default' }))
+  for await (const secret of world.objects.list<Secret>(SecretKind, { namespace: 'default' }))
     if (secret.metadata.labels?.[WORKSPACE_LABEL] === suffix) own.push(secret)
-  const hit: Secret[] = []
   for (const [victim, how] of damages) {
-    if (victim === 'folder') rmSync(folder, { recursive: true, force: true })
-    for (const secret of own.filter(({ metadata }) => metadata.labels?.[PART_LABEL] === victim)) {
-      hit.push(secret)
-      if (how === 'delete') await strip(objects, SecretKind, secret.metadata.name)
+    if (victim === 'folder') rmSync(world.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 })
+    for (const secret of own.filter((one) => isVictim(one, victim))) {
+      // A plan is of no use to anybody later.
+      if (victim !== 'plan') world.saved.push(secret)
+      if (how === 'delete') await strip(world.objects, SecretKind, secret.metadata.name)
       else await corrupt(world, secret)
     }
   }
-  return hit
 }
 
-async function corrupt(world: EngineWorld, { metadata, data = {} }: Secret): Promise<void> {
+function isVictim({ metadata }: Secret, victim: Victim): boolean {
+  const part = metadata.labels?.[PART_LABEL]
+  return victim === 'part' ? part === 'state' && /-part-\d+$/.test(metadata.name) : part === victim
+}
+
+async function corrupt(world: TrialWorld, { metadata, data = {} }: Secret): Promise<void> {
   const half = (value: string) => value.slice(0, Math.floor(value.length / 8) * 4)
   const broken = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, half(value)]))
-  await world.connection.objects.patch(SecretKind, named(metadata.name), { type: 'merge', body: { data: broken } })
-}
-
-async function putBack(world: EngineWorld, { metadata, data = {}, type }: Secret): Promise<void> {
-  const { objects } = world.connection
-  const { name, namespace, labels, annotations } = metadata
-  const live = await objects.get<Secret>(SecretKind, named(name))
-  if (live) await objects.patch(SecretKind, named(name), { type: 'merge', body: { data } })
-  else
-    await objects.create(SecretKind, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: namespace!, labels: labels ?? {}, annotations: annotations ?? {} },
-      ...(type ? { type } : {}),
-      data,
-    } as Secret)
-}
-
-async function retry(world: EngineWorld, name: string): Promise<void> {
-  const body = { metadata: { annotations: { [RETRY_ANNOTATION]: `${Date.now()}` } } }
-  await world.connection.objects
-    .patch(WorkspaceTemplateApply, named(name), { type: 'merge', body })
-    .catch((error: unknown) => {
-      if (!/not found/i.test(String(error))) throw error
-    })
-}
-
-async function poll(
-  what: string,
-  test: () => Promise<boolean>,
-  why: () => Promise<string> = async () => '',
-): Promise<void> {
-  const deadline = Date.now() + ENDS_MS
-  while (!(await test())) {
-    if (Date.now() > deadline) assert.fail(`${what} did not come: ${await why()}`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+  const key = { namespace: 'default', name: metadata.name }
+  try {
+    await world.objects.patch(SecretKind, key, { type: 'merge', body: { data: broken } })
+  } catch (error) {
+    // What is kept for a moment only may be gone by now.
+    if (!/not found/i.test(String(error))) throw error
   }
 }

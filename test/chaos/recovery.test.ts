@@ -5,21 +5,21 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { hasTerraform } from '../engine-world.ts'
 import {
   surviveAbsence,
   surviveFullDisk,
   surviveStubbornResource,
   surviveTwoManagers,
   surviveWithPlan,
-} from '../recovery-more.ts'
-import { killAndRecover } from '../recovery-story.ts'
-import { MOMENTS, VICTIMS } from '../recovery-world.ts'
+} from '../support/engine/recovery-more.ts'
+import { killAndRecover } from '../support/engine/recovery-story.ts'
+import { PHASES, VICTIMS } from '../support/engine/recovery-world.ts'
+import { hasTerraform } from '../support/engine/world.ts'
 
-/** Everything in a case has a deadline of its own; one that hangs in spite of that must not keep the others from being told. */
+/** Everything in a case has a deadline of its own; one that hangs in spite of that must not keep the others from being reported. */
 const HUNG_MS = 15 * 60_000
 /** With the full disk. */
-const ALL = VICTIMS.length * MOMENTS.length + 7
+const ALL = VICTIMS.length * PHASES.length + 7
 
 interface Case {
   readonly name: string
@@ -28,7 +28,7 @@ interface Case {
 
 const CASES: readonly Case[] = [
   ...VICTIMS.flatMap((victim) =>
-    MOMENTS.map(
+    PHASES.map(
       (moment): Case => ({
         name: `kill -9 of ${victim} at the moment ${moment}`,
         survive: () => killAndRecover(victim, moment),
@@ -41,7 +41,7 @@ const CASES: readonly Case[] = [
     name: `the loss of a machine between plan and apply: ${successor}`,
     survive: () => surviveWithPlan(successor),
   })),
-  { name: 'being told to stop while a resource does not listen', survive: surviveStubbornResource },
+  { name: 'a stop request while a resource ignores it', survive: surviveStubbornResource },
   ...(canMount() ? [{ name: 'a disk that becomes full', survive: () => surviveFullDisk({ mount, unmount }) }] : []),
 ]
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { type Shipped, shippedProgram } from '../shipped/support.ts'
 import { type RestartedHome, restartedHome } from '../support/restarted-home.ts'
-import { findTool } from '../tools.ts'
+import { findTool } from '../support/tools.ts'
 import { randomOf, record, seedsToRun } from './campaign.ts'
 
 const PHASES = ['create', 'upgrade', 'delete'] as const
@@ -15,14 +15,15 @@ const SEEDS = 13
 it('the campaign of restarts has its Terraform', () => assert.ok(findTool('terraform')))
 
 describe('a home that is restarted at random moments', { concurrency: 2 }, () => {
-  for (const seed of seedsToRun(SEEDS))
+  for (const seed of seedsToRun('restarts', SEEDS))
     describe(`seed ${seed}`, () => {
       let shipped: Shipped
       before(() => {
         shipped = shippedProgram()
       })
       after(() => shipped.end())
-      it('ends as asked, makes nothing twice and leaves no process', () => record(seed, () => live(shipped, seed)))
+      it('ends as asked, makes nothing twice and leaves no process', () =>
+        record('restarts', seed, () => live(shipped, seed)))
     })
 })
 

@@ -17,9 +17,16 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { readRecord } from '#engine'
-import { capt } from '../cli-io.ts'
-import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled, type Manager } from '../engine-world.ts'
-import { keptFor, ledgerModule, namesOf, readLedger, strip } from '../support/ledger.ts'
+import { capt } from '../support/cli-io.ts'
+import { keptFor, ledgerModule, namesOf, readLedger, strip } from '../support/engine/ledger.ts'
+import {
+  type EngineWorld,
+  engineWorld,
+  hasTerraform,
+  isReady,
+  isStalled,
+  type Manager,
+} from '../support/engine/world.ts'
 
 const THREE = ['0', '1', '2']
 

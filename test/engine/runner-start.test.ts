@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { conditionOf } from '#api'
-import { type EngineWorld, engineWorld, hasTerraform } from '../engine-world.ts'
+import { type EngineWorld, engineWorld, hasTerraform } from '../support/engine/world.ts'
 
 describe('a runner that cannot be started', { skip: hasTerraform ? false : 'terraform is missing' }, () => {
   let world: EngineWorld

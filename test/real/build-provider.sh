@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Builds a real provider and OpenTofu out of the Go module proxy, once per version, for the tests of the engine.
+# Builds a real provider out of the Go module proxy, once per version, for the tests of the engine.
 #
-#   test/real/build-provider.sh [COMPONENT...]      provider tofu (default: provider)
+#   test/real/build-provider.sh [provider]
 #
-# They land beside the other real components (CAPT_REAL_CACHE, see build.sh). The provider's folder is a filesystem mirror
+# It lands beside the other real components (CAPT_REAL_CACHE, see build.sh). The provider's folder is a filesystem mirror
 # as Terraform reads it: HOST/NAMESPACE/TYPE/VERSION/PLATFORM/terraform-provider-TYPE_vVERSION.
 set -euo pipefail
 
 PROVIDER_VERSION=v0.14.2
-TOFU_VERSION=v1.10.10
 CACHE=${CAPT_REAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/capt-real}
 [ $# -gt 0 ] || set -- provider
 
@@ -58,16 +57,9 @@ build_provider() {
   (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$target/terraform-provider-time_v${version}_x5" "$module")
 }
 
-build_tofu() {
-  local module=github.com/opentofu/opentofu
-  write_module "$1/src" "$module" "$TOFU_VERSION"
-  (cd "$1/src" && go build -mod=mod -trimpath -ldflags "-s -w -X $module/version.dev=no" -o "$1/bin/tofu" "$module/cmd/tofu")
-}
-
 for component in "$@"; do
   case $component in
     provider) build "provider-time-$PROVIDER_VERSION" build_provider ;;
-    tofu) build "tofu-$TOFU_VERSION" build_tofu ;;
     *) say "unknown component $component"; exit 1 ;;
   esac
 done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the real components that `make test-real` runs against, out of the Go module proxy, once per version.
 #
-#   test/real/build.sh [COMPONENT...]      etcd kube capi-v1.14.2 capi-v1.10.10 helm (default: all)
+#   test/real/build.sh [COMPONENT...]      etcd kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool (default: all)
 #
 # Everything lands in CAPT_REAL_CACHE (default: $XDG_CACHE_HOME or ~/.cache, folder capt-real), outside the repository,
 # in folders named by version. A folder gets its name only when it is finished and is not built again; what a killed
@@ -11,9 +11,12 @@ set -euo pipefail
 KUBE_VERSION=v1.33.13
 ETCD_VERSION=v3.6.16
 HELM_VERSION=v3.19.5
+TOFU_VERSION=v1.10.10
+# Prometheus 3.15; its Go module counts from zero.
+PROMETHEUS_VERSION=v0.315.0
 GO_VERSION=1.26
 CACHE=${CAPT_REAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/capt-real}
-[ $# -gt 0 ] || set -- etcd kube capi-v1.14.2 capi-v1.10.10 helm
+[ $# -gt 0 ] || set -- etcd kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool
 
 say() { printf 'build: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -108,6 +111,28 @@ build_helm() {
   (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/helm" helm.sh/helm/v3/cmd/helm)
 }
 
+# OpenTofu replaces some modules with its own; Go honours that only in a main module, so ours repeats it.
+build_tofu() {
+  local src=$1/src module=github.com/opentofu/opentofu mod dir
+  mod=$(module_info "$module@$TOFU_VERSION" GoMod)
+  dir=$(module_info "$module@$TOFU_VERSION" Dir)
+  {
+    echo 'module tofu.local/build'
+    grep -m1 '^go ' "$mod"
+    grep '^godebug ' "$mod" || true
+    echo "require $module $TOFU_VERSION"
+    awk '/^require \(/{on=1;next} on&&/^\)/{on=0} on&&$1!~/^\/\//&&NF>=2{print "require " $1 " " $2}' "$mod"
+    sed -nE '/^replace [^(]+ => [^.]/p' "$mod"
+  } >"$src/go.mod"
+  install -m 644 "$dir/go.sum" "$src/go.sum"
+  (cd "$src" && go build -mod=mod -trimpath -ldflags "-s -w -X $module/version.dev=no" -o "$1/bin/tofu" "$module/cmd/tofu")
+}
+
+build_promtool() {
+  require_module "$1/src" github.com/prometheus/prometheus/cmd/promtool "$PROMETHEUS_VERSION"
+  (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/promtool" github.com/prometheus/prometheus/cmd/promtool)
+}
+
 mkdir -p "$CACHE"
 command -v flock >/dev/null || die "flock is missing (package util-linux); it keeps two builds apart"
 exec 9>"$CACHE/lock"
@@ -119,6 +144,8 @@ for component in "$@"; do
     kube) build "kube-$KUBE_VERSION" build_kube ;;
     capi-*) build "$component" build_capi ;;
     helm) build "helm-$HELM_VERSION" build_helm ;;
+    tofu) build "tofu-$TOFU_VERSION" build_tofu ;;
+    promtool) build "promtool-$PROMETHEUS_VERSION" build_promtool ;;
     *) die "unknown component $component" ;;
   esac
 done

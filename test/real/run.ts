@@ -2,16 +2,16 @@
 // runs every test file under test/real, and ends with a table of what was proven on which version.
 //   node test/real/run.ts [NAME...]      only the files whose name contains one of the words
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { ALLOWED_SKIPS, isAllowed, type Skip, skipsIn } from '../suites.ts'
-import { startKube, VERSIONS } from './lab.ts'
+import { startKube, VERSIONS } from './support/lab.ts'
 
 const here = import.meta.dirname
 const wanted = process.argv.slice(2)
-const files = readdirSync(here)
-  .filter((name) => name.endsWith('.test.ts') && (wanted.length === 0 || wanted.some((word) => name.includes(word))))
+const files = globSync('**/*.test.ts', { cwd: here })
+  .filter((file) => wanted.length === 0 || wanted.some((word) => basename(file).includes(word)))
   .sort()
 if (files.length === 0) {
   console.error(`No file under test/real matches ${wanted.join(', ')}`)
@@ -48,7 +48,7 @@ try {
       failures.push(`-- test/real/${file}\n${failuresIn(run.stdout)}`)
     }
     rows.push([
-      file.replace('.test.ts', ''),
+      basename(file, '.test.ts'),
       `${count('pass')} passed, ${count('fail')} failed`,
       `${Math.round((Date.now() - started) / 1000)} s`,
     ])

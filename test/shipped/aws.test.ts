@@ -3,13 +3,14 @@
 // cluster's API is an embedded home behind an endpoint that admits tokens of the AWS authenticator alone.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { stringify } from 'yaml'
 import {
   AddonDelivery,
   type AnyObject,
+  CAPTCluster,
   CAPTControlPlane,
   clusterKind,
   clusterResourceSetKind,
@@ -19,12 +20,15 @@ import {
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
+import { karpenterNames, ruleName } from '#catalog'
 import { readRecord, WORKSPACE_TAG } from '#engine'
 import { type Connection, connect, loadKubeconfig } from '#kube'
-import { POD_TOKEN, startCredentialEndpoints } from '../support/credential-endpoints.ts'
-import { type EksEndpoint, startEksEndpoint } from '../support/eks-endpoint.ts'
-import { findMoto, type Moto, startMoto } from '../support/moto.ts'
-import { findTool } from '../tools.ts'
+import { POD_TOKEN, startCredentialEndpoints } from '../support/aws/credential-endpoints.ts'
+import { type EksEndpoint, startEksEndpoint } from '../support/aws/eks-endpoint.ts'
+import { callsOf, readAccount, textsOf } from '../support/aws/ledger.ts'
+import { findMoto, type Moto, startMoto } from '../support/aws/moto.ts'
+import { eksTemplate, template } from '../support/aws/moto-templates.ts'
+import { findTool } from '../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const REGION = 'eu-west-1'
@@ -302,6 +306,37 @@ describe('the shipped program and AWS', { skip }, () => {
     assert.match(found.out, new RegExp(`${/<vpcId>([^<]+)</.exec(vpc)![1]} found by tag, in no state`))
   })
 
+  it('gives a cluster a name of its own when its name is taken in AWS, and leaves the other cluster alone', async () => {
+    const body = (name: string) =>
+      JSON.stringify({ name, roleArn: 'arn:aws:iam::123456789012:role/x', resourcesVpcConfig: {} })
+    assert.equal((await moto.rest('eks', REGION, 'POST', '/clusters', body('taken'))).status, 200)
+    // A template that names the AWS provider, without needing it.
+    const inAws = eksTemplate(moto, endpoint, 'moto-in-aws', 'locals { provider = "hashicorp/aws" }\n')
+    await ambient.apply([
+      inAws,
+      ...cluster(
+        'taken',
+        { workspaceTemplateRef: { name: 'moto-in-aws' } },
+        { 'capt.appthrust.com/addon-pipeline': 'none' },
+      ),
+    ])
+    await untilCondition(ambient, CAPTControlPlane, 'taken', 'Ready')
+    const name = (await ambient.get<CAPTCluster>(CAPTCluster, 'taken'))?.status?.clusterName ?? ''
+    assert.match(name, /^taken-[0-9a-f]{8}$/)
+    assert.deepEqual(
+      (await eksClusters()).filter((one) => one.startsWith('taken')),
+      ['taken', name],
+    )
+    const shown = await shipped.captOk(['describe', 'cluster', 'taken', '--kubeconfig', ambient.kubeconfig])
+    assert.match(shown, new RegExp(`${name} in AWS`))
+    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'taken' })
+    await untilGone(ambient, ClusterKind, 'taken')
+    assert.deepEqual(
+      (await eksClusters()).filter((one) => one.startsWith('taken')),
+      ['taken'],
+    )
+  })
+
   it('keeps state in S3 when a template asks for it, and destroys through it', async () => {
     const state = async () => (await moto.rest('s3', 'us-east-1', 'GET', '/capt-state/demo.tfstate')).text()
     assert.equal((await moto.rest('s3', 'us-east-1', 'PUT', '/capt-state')).status, 200)
@@ -317,34 +352,32 @@ describe('the shipped program and AWS', { skip }, () => {
   })
 
   it('deletes by tag the balancer of a cluster without add-ons before EKS, and reports the disk that stays', async () => {
-    const ec2 = async (Action: string, more: Readonly<Record<string, string>>) =>
-      await moto.query('ec2', REGION, { Action, Version: '2016-11-15', ...more })
-    const elb = async (Action: string, more: Readonly<Record<string, string>> = {}) =>
-      await moto.query('elasticloadbalancing', REGION, { Action, Version: '2015-12-01', ...more })
+    const { ec2, elb } = callsOf(moto, REGION)
     const vpc = /<vpcId>([^<]+)</.exec(await ec2('CreateVpc', { CidrBlock: '10.9.0.0/16' }))![1]!
     const place = { VpcId: vpc, CidrBlock: '10.9.1.0/24', AvailabilityZone: `${REGION}a` }
     const subnet = /<subnetId>([^<]+)</.exec(await ec2('CreateSubnet', place))![1]!
-    for (const cluster of ['alone', 'env'])
-      await elb('CreateLoadBalancer', {
+    const before = await readAccount(moto, REGION)
+    const balancers: string[] = []
+    for (const cluster of ['alone', 'env']) {
+      const made = await elb('CreateLoadBalancer', {
         Name: `k8s-${cluster}`,
         Type: 'network',
         'Subnets.member.1': subnet,
         'Tags.member.1.Key': 'elbv2.k8s.aws/cluster',
         'Tags.member.1.Value': cluster,
       })
+      balancers.push(...textsOf(made, 'LoadBalancerArn').map((id) => `load balancer ${id}`))
+    }
     const tags = { 'kubernetes.io/cluster/alone': 'owned', 'ebs.csi.aws.com/cluster': 'true' }
     const size = { Size: '1', AvailabilityZone: `${REGION}a` }
     const disk = /<volumeId>([^<]+)</.exec(await ec2('CreateVolume', { ...size, ...tagged('volume', tags) }))![1]!
 
     // No pipeline has this name: nothing is delivered, and nothing is there to tear it down.
     await bringUp(ambient, 'alone', {}, { 'capt.appthrust.com/addon-pipeline': 'none' }, vpc)
+    await assertMade('alone')
     await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'alone' })
     await untilGone(ambient, ClusterKind, 'alone')
-    const balancers = await elb('DescribeLoadBalancers')
-    assert.deepEqual(
-      [...balancers.matchAll(/<LoadBalancerName>([^<]+)</g)].map(([, name]) => name),
-      ['k8s-env'],
-    )
+    assert.deepEqual(await readAccount(moto, REGION), [...before, balancers[1]!, `volume ${disk}`].sort())
     const reports: string[] = []
     for await (const event of ambient.connection.objects.list<AnyObject & { note?: string; reason?: string }>(
       EventKind,
@@ -354,6 +387,8 @@ describe('the shipped program and AWS', { skip }, () => {
   })
 
   it('terminates by tag the instances that a cluster without an API left, and no others', async () => {
+    const account = async () => (await readAccount(moto, REGION)).filter((one) => !one.startsWith('volume '))
+    const before = await account()
     await ambient.apply([...pipeline()])
     await bringUp(ambient, 'swept', {}, { 'capt.appthrust.com/addon-pipeline': 'swept' })
     await waitUntil(
@@ -364,6 +399,7 @@ describe('the shipped program and AWS', { skip }, () => {
       },
       TIMEOUT_MS,
     )
+    await assertMade('swept')
     const owned = { 'kubernetes.io/cluster/swept': 'owned' }
     const [left] = await runInstance({ ...owned, 'karpenter.sh/nodepool': 'default' })
     const [managed] = await runInstance(owned)
@@ -384,7 +420,17 @@ describe('the shipped program and AWS', { skip }, () => {
     await untilGone(ambient, ClusterKind, 'swept')
     assert.deepEqual(await states([left!, managed!, foreign!]), ['terminated', 'running', 'running'])
     assert.ok(!(await eksClusters()).includes('swept'))
+    assert.deepEqual(await account(), [...before, `instance ${managed}`, `instance ${foreign}`].sort())
   })
+
+  /** What Terraform made for Karpenter is in the account: its absence later proves something. */
+  async function assertMade(name: string): Promise<void> {
+    const { nodeRole, controllerRole, controllerPolicy, instanceProfile, queue } = karpenterNames(name)
+    const account = await readAccount(moto, REGION)
+    const made = [`role ${nodeRole}`, `role ${controllerRole}`, `policy ${controllerPolicy}`, `queue ${queue}`]
+    for (const one of [...made, `instance profile ${instanceProfile}`, `rule ${ruleName(name, 'spot')}`])
+      assert.ok(account.includes(one), one)
+  }
 
   const hasTeardown = (object: AnyObject): boolean =>
     (object as AddonDelivery).status?.teardown?.startedAt !== undefined
@@ -440,7 +486,7 @@ interface Verified extends Keys {
 }
 
 function verify(python: string, cases: readonly object[]): readonly Verified[] {
-  const script = join(import.meta.dirname, '..', 'support', 'verify-eks-token.py')
+  const script = join(import.meta.dirname, '..', 'support', 'aws', 'verify-eks-token.py')
   const { status, stdout, stderr } = spawnSync(python, [script], { input: JSON.stringify(cases), encoding: 'utf8' })
   assert.equal(status, 0, stderr)
   return JSON.parse(stdout) as readonly Verified[]
@@ -459,13 +505,6 @@ function flipByte(token: string): string {
 
 const GROUP = 'infrastructure.cluster.x-k8s.io/v1beta1'
 const applyKind = { apiVersion: GROUP, kind: 'WorkspaceTemplateApply' }
-
-const template = (name: string, module: string): object => ({
-  apiVersion: GROUP,
-  kind: 'WorkspaceTemplate',
-  metadata: { name, namespace: 'default' },
-  spec: { template: { spec: { forProvider: { source: 'Inline', inlineFormat: 'HCL', module } } } },
-})
 
 const credentials = (name: string, { accessKeyId, secretAccessKey }: Keys): object => ({
   apiVersion: 'v1',
@@ -526,42 +565,6 @@ const pipeline = (): readonly object[] => [
     data: { 'about.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: about\n  namespace: default\n' },
   },
 ]
-
-/** Makes an EKS cluster in moto, and deletes it when it is destroyed. */
-function eksTemplate(moto: Moto, endpoint: EksEndpoint): object {
-  const script = readFileSync(join(import.meta.dirname, '..', 'support', 'moto-eks.py'), 'utf8')
-  const names = [
-    ...readFileSync(join(import.meta.dirname, '../../templates/eks-controlplane/main.tf'), 'utf8').matchAll(
-      /^variable "(\w+)"/gm,
-    ),
-  ]
-  const variables = names.map(([, name]) => `variable "${name}" {\n  type    = any\n  default = null\n}\n`).join('')
-  const exec = (when: string, action: string) => `
-  provisioner "local-exec" {
-    ${when}
-    interpreter = [${JSON.stringify(moto.python)}, "-c"]
-    command     = self.input.script
-    environment = { ACTION = "${action}", MOTO = self.input.moto, NAME = self.input.name, REGION = self.input.region }
-  }`
-  return template(
-    'moto-eks',
-    `${variables}
-resource "terraform_data" "eks" {
-  input = {
-    name   = var.cluster_name
-    region = var.region
-    moto   = ${JSON.stringify(moto.url)}
-    script = base64decode("${Buffer.from(script).toString('base64')}")
-  }
-${exec('', 'create')}
-${exec('when = destroy', 'delete')}
-}
-output "cluster_name" { value = terraform_data.eks.output.name }
-output "cluster_endpoint" { value = ${JSON.stringify(endpoint.url)} }
-output "cluster_certificate_authority_data" { value = ${JSON.stringify(endpoint.caData)} }
-`,
-  )
-}
 
 const s3Module = (url: string): string => `
 terraform {

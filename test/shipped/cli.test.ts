@@ -6,7 +6,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { findTool } from '../tools.ts'
+import { findTool } from '../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const SIMULATION = readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'simulation.yaml'), 'utf8')
@@ -277,7 +277,7 @@ describe('with an embedded home', () => {
     assert.equal(applied.code, 3, applied.err)
     const { out } = await capt('describe cluster demo')
     assert.match(out, /^What happened +\S.*1\.\d+/m)
-    assert.match(out, /^Why +trying again would not help: it needs a person \(\w+\)$/m)
+    assert.match(out, /^Why +it is stalled and needs a person \(\w+\)$/m)
     assert.match(out, /^What to do +\S/m)
     const doctor = await capt('doctor demo --skip-aws')
     assert.equal(doctor.code, 1)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { findTool } from '../tools.ts'
+import { findTool } from '../support/tools.ts'
 import { type Shipped, shippedProgram, waitUntil } from './support.ts'
 
 describe('capt demo that is ended early', {

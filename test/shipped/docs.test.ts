@@ -1,21 +1,23 @@
 // Executes the documentation: every fenced command and manifest of the README and of the pages, in page order, in a fresh
 // folder with the shipped program. Commands run in a shell; manifests are sent to the embedded home, where the server
-// checks them, or applies them where the page says so. What cannot run here is marked in the page with its reason, and
-// listed at the end.
+// checks them, or applies them where the page says so. AWS is moto with the stand-in for what moto lacks. What cannot run
+// here is marked in the page with its reason, and listed at the end.
 import assert from 'node:assert/strict'
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { parseAllDocuments } from 'yaml'
-import { readSteps, type Step } from '../support/docs-pages.ts'
-import { run } from '../tools.ts'
+import { parseAllDocuments, stringify } from 'yaml'
+import { type Account, openAccount } from '../support/aws/account.ts'
+import { findAwsCommand, findMoto } from '../support/aws/moto.ts'
+import { missingParts, readSteps, type Step } from '../support/docs-pages.ts'
+import { run } from '../support/tools.ts'
 import { kubectlPath, type Running, type Shipped, shippedProgram, type UpHome } from './support.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Pages that hold no steps for a reader to take. */
 const NO_STEPS: Readonly<Record<string, string>> = {
-  'docs/commands.md': 'generated: usage of every command, with examples that name files of the reader',
-  'docs/errors.md': 'generated: an index of errors',
+  'docs/commands.md': 'generated: usage of every command; its examples name files and clusters of the reader',
+  'docs/errors.md': 'generated: an index of errors, nothing to type',
 }
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'modules/karpenter/README.md', ...pagesBelow('docs')]
 
@@ -30,6 +32,9 @@ function pagesBelow(folder: string): readonly string[] {
 const all = PAGES.flatMap((page) => readSteps(page, readFileSync(join(ROOT, page), 'utf8')))
 const isRun = ({ notRun }: Step): boolean => notRun === undefined
 const where = ({ page, line }: Step) => `${page}:${line}`
+const inAws = ({ mark }: Step): boolean => mark === 'in AWS'
+const moto = findMoto()
+const awsCommand = moto && findAwsCommand(moto)
 
 describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the PATH' }, () => {
   it('says of each block what it is', () => {
@@ -38,22 +43,53 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
     assert.ok(all.filter(isRun).length >= 10, 'blocks are run at all')
   })
 
+  it('makes only files that git ignores: they hold the token of an administrator', () => {
+    const ignored = readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n')
+    const readme = all.filter(({ page }) => page === 'README.md').map(({ text }) => text)
+    const made = [...readme.join('\n').matchAll(/--(?:data|kubeconfig) \.\/(\S+)/g)].map(([, name]) => name!)
+    assert.deepEqual([...new Set(made)].sort(), ['home', 'home.kubeconfig'])
+    assert.deepEqual(
+      made.filter((name) => !ignored.includes(`/${name}`) && !ignored.includes(`/${name}/`)),
+      [],
+    )
+  })
+
+  it('names tests that are there as reasons why a block is not run', () => {
+    const reasons = [...all.flatMap(({ notRun }) => notRun ?? []), ...Object.values(NO_STEPS)]
+    const named = reasons.flatMap((reason) => reason.match(/\b(?:test|src)\/\S+\.ts\b/g) ?? [])
+    assert.ok(named.length > 0)
+    assert.deepEqual(
+      named.filter((path) => !existsSync(join(ROOT, path))),
+      [],
+    )
+  })
+
   for (const page of PAGES.filter((name) => all.some((step) => step.page === name && isRun(step))))
     describe(page, () => {
       let shipped: Shipped
       let home: UpHome | undefined
       let background: Running | undefined
+      let account: Account | undefined
+      const steps = all.filter((one) => one.page === page && isRun(one))
+      const missing = steps.some(inAws) && !awsCommand && 'not installed: moto, or the aws command'
 
-      before(() => {
+      before(async () => {
         shipped = shippedProgram()
+        if (steps.some(inAws) && !missing) {
+          symlinkSync(awsCommand!, join(shipped.folder, 'tools', 'aws'))
+          account = await openAccount(moto!, shipped)
+        }
         // What a reader has in the folder after make build, without sources.
         for (const name of ['examples', 'templates'])
           cpSync(join(ROOT, name), join(shipped.folder, 'program', name), { recursive: true })
       })
-      after(async () => await shipped.end())
+      after(async () => {
+        await account?.close()
+        await shipped.end()
+      })
 
-      for (const step of all.filter((one) => one.page === page && isRun(one)))
-        it(`${where(step)} works as it is written`, async () => {
+      for (const step of steps)
+        it(`${where(step)} works as it is written`, { skip: missing }, async () => {
           const cwd = join(shipped.folder, 'program')
           if (step.mark === 'keeps running') {
             const [program, ...args] = step.text.trim().split(/\s+/)
@@ -62,10 +98,11 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
             return await background.untilSaid(/capt is ready at/)
           }
           // The README brings its own home; every other page is read by somebody who has one.
-          if (!background) home ??= await shipped.up()
-          if (step.language === 'yaml') return await sendManifests(shipped, home!, step)
+          if (!background) home ??= await shipped.up('home', [], { env: account?.env ?? {} })
+          if (step.language === 'yaml') return await sendManifests(shipped, home!, step, account)
           const env = {
             ...shipped.env,
+            ...account?.env,
             PATH: `${join(cwd, 'bin')}:${shipped.env['PATH']}`,
             ...(home ? { KUBECONFIG: home.kubeconfig } : {}),
           }
@@ -81,18 +118,22 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
   })
 })
 
-/** The server checks manifests and changes nothing, unless the page says that they are applied: then they become Ready. */
-async function sendManifests(shipped: Shipped, home: UpHome, step: Step): Promise<void> {
+/**
+ * The server checks manifests and changes nothing, unless the page says that they are applied: then they become Ready. In
+ * AWS, a part of a cluster is applied with its other parts, and the templates end at moto.
+ */
+async function sendManifests(shipped: Shipped, home: UpHome, step: Step, account?: Account): Promise<void> {
   const documents = parseAllDocuments(step.text)
   for (const { errors } of documents) assert.deepEqual(errors, [])
   const namespaces = new Set(documents.flatMap((one) => one.getIn(['metadata', 'namespace']) ?? []))
   for (const name of namespaces) await shipped.kubectl(home.kubeconfig, ['create', 'namespace', String(name)])
-  const input = { input: step.text }
   const checked = ['apply', '--dry-run=server', '--validate=strict', '-f', '-']
-  const applied = ['apply', '-f', '-', '--wait', '3m', '--kubeconfig', home.kubeconfig]
+  const applied = ['apply', '-f', '-', '--kubeconfig', home.kubeconfig, '--wait', '3m']
+  const whole = [step.text, ...missingParts(step.text).map((one) => stringify(one))].join('\n---\n')
+  if (inAws(step)) await shipped.captOk(applied.slice(0, -2), { input: account!.templates })
   const { code, out, err } =
-    step.mark === 'applied'
-      ? await shipped.capt(applied, input)
-      : await shipped.kubectl(home.kubeconfig, checked, input)
+    step.mark === undefined
+      ? await shipped.kubectl(home.kubeconfig, checked, { input: step.text })
+      : await shipped.capt(applied, { input: inAws(step) ? whole : step.text, timeoutMs: 200_000 })
   assert.equal(code, 0, `${step.text}\n${out}${err}`)
 }

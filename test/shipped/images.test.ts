@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { conditionOf, NamespaceKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
@@ -15,8 +15,9 @@ import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core
 import { type Connection, connect, loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
 import { releaseFiles } from '../../scripts/release-files.ts'
+import { startClusterActor } from '../support/engine/cluster-actor.ts'
 import { layOut, readImage } from '../support/image.ts'
-import { findTool } from '../tools.ts'
+import { findTool } from '../support/tools.ts'
 import { waitUntil } from './support.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -46,12 +47,17 @@ function objectsOf(asset: string): readonly Loose[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Loose)
 }
 
-/** install-local-engine.yaml is another name of install.yaml. */
 const DEPLOYMENTS = new Map(
   [...files.keys()]
-    .filter((name) => name.endsWith('.yaml') && name !== 'install-local-engine.yaml')
+    .filter((name) => name.endsWith('.yaml'))
     .flatMap((name) => objectsOf(name).flatMap((one) => (one.kind === 'Deployment' ? [[name, one] as const] : []))),
 )
+
+/** What a pod of a run finds in its image. */
+const CONTAINER = {
+  program: [process.execPath, join(ROOT, 'dist/program/capt.mjs')],
+  path: `${dirname(terraform ?? '')}:/usr/bin:/bin`,
+}
 
 describe('an image', () => {
   let folder: string
@@ -168,7 +174,7 @@ describe('an image', () => {
   const find = (namespace: string) =>
     connection.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: 'demo' })
 
-  it('runs the managers of four assets', () => assert.equal(DEPLOYMENTS.size, 4))
+  it('runs the managers of five assets', () => assert.equal(DEPLOYMENTS.size, 5))
 
   for (const asset of DEPLOYMENTS.keys())
     it(`starts the manager of ${asset}, which applies and destroys if that is its work`, {
@@ -176,8 +182,10 @@ describe('an image', () => {
     }, async () => {
       const manager = await start(asset)
       await manager.untilReady()
-      if (!manager.isLean) {
-        const { namespace } = manager
+      const { namespace } = manager
+      const hasJobs = DEPLOYMENTS.get(asset)!.spec.template.spec.containers[0].args.includes('--engine=job')
+      const actor = hasJobs ? startClusterActor({ objects: connection.objects, namespace, ...CONTAINER }) : undefined
+      if (!manager.isLean || hasJobs) {
         const at = { name: 'demo', namespace }
         const module = 'resource "terraform_data" "x" { input = 1 }'
         await connection.objects.create(WorkspaceTemplate, aTemplate(module, {}, at))
@@ -193,6 +201,7 @@ describe('an image', () => {
         await waitUntil('the destruction', async () => (await find(namespace)) === undefined, 120_000, why)
         await connection.objects.delete(WorkspaceTemplate, at)
       }
+      await actor?.stop()
       assert.equal(await manager.stop(), 0, manager.log())
       assert.deepEqual(manager.strayFiles(), [], 'the root of a container is read-only')
     })
@@ -205,7 +214,7 @@ describe('an image', () => {
     it(`does not start without "${line}"`, {
       skip: terraform === undefined && 'terraform is not installed',
     }, async () => {
-      const manager = await start('install.yaml', DOCKERFILE.replace(line, ''))
+      const manager = await start('install-local-engine.yaml', DOCKERFILE.replace(line, ''))
       await waitUntil('the end of the manager', () => hasEnded(manager.child), 60_000, manager.log)
       assert.equal(manager.child.exitCode, 1, manager.log())
       assert.match(manager.log(), /Cannot find module|CAPT_TERRAFORM_MISSING/)

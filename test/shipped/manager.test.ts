@@ -11,8 +11,8 @@ import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
 import { type Connection, connect, loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
-import { findTool } from '../tools.ts'
-import { type Shipped, shippedProgram, waitUntil } from './support.ts'
+import { findTool } from '../support/tools.ts'
+import { freePort, type Shipped, shippedProgram, waitUntil } from './support.ts'
 
 const skip = findTool('terraform') === undefined && 'terraform is not installed'
 
@@ -71,6 +71,26 @@ describe('capt manager', { skip }, () => {
       assert.equal(conditionOf(last!, 'Ready')?.status, 'True', manager.err())
       assert.equal(await manager.stop(), 0, manager.err())
     })
+
+  it('switches its log to debug and back, and stays alive but not ready while the API server is away', async () => {
+    const port = await freePort()
+    const flags = ['--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', `127.0.0.1:${port}`]
+    const manager = shipped.start(['manager', ...flags])
+    const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}/${path}`)).status
+    const status = (path: string) => probe(path).catch(() => 0)
+    await waitUntil('it is ready', async () => (await status('readyz')) === 200, 60_000, manager.err)
+    const changes = () =>
+      [...manager.err().matchAll(/"to":"(\w+)","message":"The log level was changed"/g)].map((one) => one[1])
+    for (const count of [1, 2]) {
+      manager.child.kill('SIGUSR2')
+      await waitUntil('the level is changed', async () => changes().length === count, 10_000, manager.err)
+    }
+    assert.deepEqual(changes(), ['debug', 'info'])
+    await server.close()
+    await waitUntil('it is not ready', async () => (await status('readyz')) === 503, 60_000, manager.err)
+    assert.equal(await probe('healthz'), 200)
+    assert.equal(await manager.stop(), 0, manager.err())
+  })
 })
 
 interface Config {

@@ -22,7 +22,7 @@ import { leaseName, loadState, readRecord, readState, suffixOf } from '#engine'
 import { type Connection, connect, readKubeconfigText } from '#kube'
 import { anApply, aTemplate } from '#testing'
 import { writeRecord } from '../../src/engine/record/record-store.ts'
-import { findTool } from '../tools.ts'
+import { findTool } from '../support/tools.ts'
 import { freePort, type Shipped, shippedProgram, waitUntil } from './support.ts'
 
 const USER = 65_532
@@ -293,7 +293,7 @@ resource "terraform_data" "x" {
     await pod.end('SIGTERM')
   })
 
-  /** The API server gives a pod its UID; the record names the one that the sandbox was told. */
+  /** The API server gives a pod its UID; the record names the one that the sandbox was given. */
   async function setPodOf(name: string, uid: string): Promise<void> {
     const seen = (await readRecord(connection.objects, keyOf(name)))!
     const text = JSON.stringify(seen.record)

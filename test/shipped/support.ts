@@ -6,7 +6,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
-import { findTool, type Ran, type RunOptions, run } from '../tools.ts'
+import { findTool, type Ran, type RunOptions, run } from '../support/tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -211,8 +211,8 @@ function processesBelow(folder: string, commandLine = /^/): readonly number[] {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return []
     try {
       if (/^\S+ \(.*\) Z/s.test(readFileSync(`/proc/${name}/stat`, 'latin1'))) return []
-      const told = ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${name}/${file}`, 'latin1'))
-      return told.some((text) => text.includes(folder)) && commandLine.test(told[0]!) ? [Number(name)] : []
+      const texts = ['cmdline', 'environ'].map((file) => readFileSync(`/proc/${name}/${file}`, 'latin1'))
+      return texts.some((text) => text.includes(folder)) && commandLine.test(texts[0]!) ? [Number(name)] : []
     } catch {
       return []
     }

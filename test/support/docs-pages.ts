@@ -1,7 +1,11 @@
 // Reads the fenced blocks of a page as steps that a reader would take. A comment before a block says what a reader would
-// know from the text: `<!-- docs: not run: REASON -->` (it cannot run here), `<!-- docs: keeps running -->` (the command
-// stays in its terminal, and the following blocks are typed in another one) or `<!-- docs: applied -->` (manifests that
-// become Ready here; others are only checked by the server).
+// know from the text:
+//   <!-- docs: not run: REASON -->   it cannot run here
+//   <!-- docs: keeps running -->     the command stays in its terminal, and the following blocks are typed in another one
+//   <!-- docs: applied -->           manifests that become Ready here; others are only checked by the server
+//   <!-- docs: in AWS -->            for somebody with an AWS account: manifests become Ready in it, and commands use it
+import { parseAllDocuments } from 'yaml'
+
 export interface Step {
   readonly page: string
   /** Line of the opening fence. */
@@ -9,10 +13,10 @@ export interface Step {
   readonly language: string
   readonly text: string
   readonly notRun?: string
-  readonly mark?: 'keeps running' | 'applied'
+  readonly mark?: 'keeps running' | 'applied' | 'in AWS'
 }
 
-const MARK = /^\s*<!-- docs: (keeps running|applied|not run: (.+?)) -->$/
+const MARK = /^\s*<!-- docs: (keeps running|applied|in AWS|not run: (.+?)) -->$/
 
 export function readSteps(page: string, text: string): readonly Step[] {
   const lines = text.split('\n')
@@ -22,7 +26,9 @@ export function readSteps(page: string, text: string): readonly Step[] {
     if (!fence) continue
     const end = lines.findIndex((line, i) => i > at && /^\s*```$/.test(line))
     if (end < 0) throw new Error(`${page}:${at + 1}: the block has no end`)
-    const mark = MARK.exec(lines[at - 1] ?? '')
+    const comment = lines[at - 1] ?? ''
+    const [, mark, notRun] = MARK.exec(comment) ?? []
+    if (comment.includes('<!-- docs:') && mark === undefined) throw new Error(`${page}:${at}: ${comment} is not known`)
     const indent = fence[1]!.length
     steps.push({
       page,
@@ -32,10 +38,50 @@ export function readSteps(page: string, text: string): readonly Step[] {
         .slice(at + 1, end)
         .map((line) => line.slice(indent))
         .join('\n'),
-      ...(mark?.[2] === undefined ? {} : { notRun: mark[2] }),
-      ...(mark?.[1] === 'keeps running' || mark?.[1] === 'applied' ? { mark: mark[1] } : {}),
+      ...(notRun === undefined ? {} : { notRun }),
+      ...(mark === undefined || notRun !== undefined ? {} : { mark: mark as NonNullable<Step['mark']> }),
     })
     at = end
   }
   return steps
 }
+
+interface Manifest {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+const KINDS = {
+  Cluster: 'cluster.x-k8s.io',
+  CAPTCluster: 'infrastructure.cluster.x-k8s.io',
+  CAPTControlPlane: 'controlplane.cluster.x-k8s.io',
+} as const
+
+/** What a page leaves out where it shows one part of a cluster: the other two of its three objects. */
+export function missingParts(text: string): readonly object[] {
+  const shown = parseAllDocuments(text).map((one) => one.toJS() as Manifest)
+  const parts = shown.filter(({ kind }) => Object.hasOwn(KINDS, kind))
+  const names = [...new Set(parts.map(({ metadata }) => metadata.name))]
+  return names.flatMap((name) =>
+    (Object.keys(KINDS) as (keyof typeof KINDS)[])
+      .filter((kind) => !parts.some((one) => one.kind === kind && one.metadata.name === name))
+      .map((kind) => ({ kind, metadata: { name }, ...PART[kind](name) })),
+  )
+}
+
+const ref = (kind: 'CAPTCluster' | 'CAPTControlPlane', name: string) => ({ apiGroup: KINDS[kind], kind, name })
+
+const PART = {
+  Cluster: (name: string) => ({
+    apiVersion: `${KINDS.Cluster}/v1beta2`,
+    spec: { infrastructureRef: ref('CAPTCluster', name), controlPlaneRef: ref('CAPTControlPlane', name) },
+  }),
+  CAPTCluster: () => ({
+    apiVersion: `${KINDS.CAPTCluster}/v1beta1`,
+    spec: { region: 'eu-west-1', vpcTemplateRef: { name: 'vpc' } },
+  }),
+  CAPTControlPlane: () => ({
+    apiVersion: `${KINDS.CAPTControlPlane}/v1beta1`,
+    spec: { version: '1.35', workspaceTemplateRef: { name: 'eks-controlplane' } },
+  }),
+} as const

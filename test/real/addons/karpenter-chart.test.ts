@@ -1,0 +1,111 @@
+// Rendered values put through the real Karpenter chart by the real helm: the guard survives in every term, the controller
+// learns its cluster and queue, and the role is on the service account only where it belongs.
+// The chart comes from the Go module proxy into Go's own cache; helm is built by test/real/build.sh.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { parseAllDocuments, stringify } from 'yaml'
+import { type Affinity, affinityMatches, type KarpenterValuesInput, renderKarpenterValues } from '#catalog'
+import { binary } from '../support/lab.ts'
+import { prove } from '../support/proofs.ts'
+
+const MODULE = 'github.com/aws/karpenter-provider-aws'
+const ROLE = 'arn:aws:iam::111122223333:role/KarpenterControllerRole-demo'
+
+interface Rendered {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly annotations?: Record<string, string> }
+  readonly spec?: { readonly replicas?: number; readonly template: { readonly spec: PodSpec } }
+}
+interface PodSpec {
+  readonly affinity: Affinity & { readonly podAntiAffinity?: unknown }
+  readonly tolerations: readonly object[]
+  readonly containers: readonly { readonly env: readonly { readonly name: string; readonly value?: string }[] }[]
+}
+
+let folder: string
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'capt-chart-'))
+})
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+function render(version: string, values: object): Rendered[] {
+  const answer = execFileSync('go', ['mod', 'download', '-json', `${MODULE}@v${version}`], {
+    cwd: tmpdir(),
+    encoding: 'utf8',
+  })
+  const chart = join((JSON.parse(answer) as { Dir: string }).Dir, 'charts/karpenter')
+  writeFileSync(join(folder, 'values.yaml'), stringify(values, { aliasDuplicateObjects: false }))
+  const text = execFileSync(
+    binary('helm'),
+    ['template', 'karpenter', chart, '--namespace', 'karpenter', '--values', join(folder, 'values.yaml')],
+    { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  return parseAllDocuments(text).flatMap((document) => (document.contents ? [document.toJS() as Rendered] : []))
+}
+
+const terms = [
+  { matchExpressions: [{ key: 'role', operator: 'In', values: ['ops'] }] },
+  { matchExpressions: [{ key: 'eks.amazonaws.com/nodegroup', operator: 'In', values: ['system'] }] },
+]
+const affinity: Affinity = {
+  nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } },
+}
+
+for (const version of ['1.14.1', '1.0.8']) {
+  const input = (over: Partial<KarpenterValuesInput>): KarpenterValuesInput => ({
+    version,
+    clusterName: 'demo',
+    identity: 'podIdentity',
+    namespace: 'karpenter',
+    replicas: 2,
+    interruptionQueue: 'Karpenter-demo',
+    ...over,
+  })
+
+  describe(`the real chart of Karpenter ${version}`, () => {
+    for (const [what, over] of [
+      ['no affinity', {}],
+      ['an affinity of two terms', { affinity }],
+      ['an affinity in the free values', { values: { affinity } }],
+      ['free values that remove the affinity', { values: { affinity: null } }],
+    ] as const) {
+      it(`keeps the controller off Karpenter's own nodes with ${what}`, () => {
+        const deployment = render(version, renderKarpenterValues(input(over))).find(({ kind }) => kind === 'Deployment')
+        const pod = deployment?.spec?.template.spec
+        assert.ok(pod)
+        const own: readonly Record<string, string>[] = [
+          { 'karpenter.sh/nodepool': 'x' },
+          { 'karpenter.sh/nodepool': 'x', role: 'ops' },
+          { 'karpenter.sh/provisioner-name': 'x', role: 'ops' },
+        ]
+        for (const labels of own) assert.equal(affinityMatches(pod.affinity, { labels }), false)
+        assert.equal(affinityMatches(pod.affinity, { labels: { role: 'ops' } }), true)
+        assert.ok(pod.affinity.podAntiAffinity, 'two replicas on one node would fall together')
+        prove('Karpenter chart', version, `placement guard holds with ${what}`)
+      })
+    }
+
+    it('hands over cluster, queue, replicas and role', () => {
+      const objects = render(version, renderKarpenterValues(input({ identity: 'irsa', roleArn: ROLE, replicas: 1 })))
+      const deployment = objects.find(({ kind }) => kind === 'Deployment')
+      const env = Object.fromEntries(
+        (deployment?.spec?.template.spec.containers[0]?.env ?? []).map(({ name, value }) => [name, value]),
+      )
+      assert.deepEqual(
+        [env['CLUSTER_NAME'], env['INTERRUPTION_QUEUE'], deployment?.spec?.replicas],
+        ['demo', 'Karpenter-demo', 1],
+      )
+      const account = objects.find(({ kind }) => kind === 'ServiceAccount')
+      assert.deepEqual(
+        [account?.metadata.name, account?.metadata.annotations?.['eks.amazonaws.com/role-arn']],
+        ['karpenter', ROLE],
+      )
+      const bare = render(version, renderKarpenterValues(input({}))).find(({ kind }) => kind === 'ServiceAccount')
+      assert.equal(bare?.metadata.annotations?.['eks.amazonaws.com/role-arn'], undefined)
+    })
+  })
+}

@@ -1,0 +1,62 @@
+// The engine's own suites on a real kube-apiserver: its case file for every program that is there, Terraform's kubernetes
+// backend reading saved state and lock, and the ways in which deletion must end.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { VERSIONS } from '../support/lab.ts'
+import { prove } from '../support/proofs.ts'
+
+const cache =
+  process.env['CAPT_REAL_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'capt-real')
+/** Built once by `test/real/build.sh tofu`. */
+const tofu = join(cache, 'tofu-v1.10.10', 'bin')
+
+interface Ended {
+  readonly code: number | null
+  readonly said: string
+  count(word: string): number
+}
+
+function runSuite(file: string): Promise<Ended> {
+  const { NODE_TEST_CONTEXT: _ours, ...env } = process.env
+  assert.ok(existsSync(tofu), 'run test/real/build.sh tofu')
+  const child = spawn(
+    process.execPath,
+    ['--test', '--test-reporter=spec', join(import.meta.dirname, '../../engine', file)],
+    {
+      env: { ...env, PATH: `${env['PATH']}:${tofu}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  let said = ''
+  const listen = (data: Buffer) => {
+    said += data.toString()
+  }
+  child.stdout.on('data', listen)
+  child.stderr.on('data', listen)
+  const count = (word: string) => Number(new RegExp(`^ℹ ${word} (\\d+)`, 'm').exec(said)?.[1] ?? 0)
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, said, count })))
+}
+
+describe('the engine on a real API server', () => {
+  it('has one to speak to', () => assert.ok(process.env['CAPT_REAL_KUBECONFIG'], 'node test/real/run.ts starts one'))
+
+  for (const [file, what] of [
+    ['contract.test.ts', "the engine's case file"],
+    ['backend.test.ts', "saved state and lock, read by Terraform's kubernetes backend"],
+    ['deletion.test.ts', 'deletion that ends, whatever is gone or wrong'],
+    ['plans.test.ts', 'plans that outlive the machine that made them'],
+  ] as const) {
+    it(`keeps ${what}`, async () => {
+      const { code, said, count } = await runSuite(file)
+      assert.equal(code, 0, said)
+      assert.ok(count('pass') > 0, said)
+      const programs = [...said.matchAll(/▶ ((?:terraform|tofu) [\d.]+) keeps/g)].map((match) => match[1])
+      if (file === 'contract.test.ts') assert.equal(programs.length, 2, 'terraform and tofu are held to the same cases')
+      prove('kube-apiserver', VERSIONS.kube, what, [`${count('pass')} cases`, ...programs].join(', '))
+    })
+  }
+})

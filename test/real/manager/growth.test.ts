@@ -1,0 +1,109 @@
+// A fleet with core Cluster API and an instant engine: what a cluster costs, whether more of them cost more than their
+// number, whether a fleet at rest is left alone, and what is left when it is gone. bench/fleet.ts measures larger ones.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { auditMark, describeRequests } from '../support/audit.ts'
+import { until, VERSIONS } from '../support/lab.ts'
+import {
+  cpuSecondsOf,
+  describePerCluster,
+  exponentOf,
+  type Fleet,
+  type Growth,
+  inventoryBefore,
+  inventoryOf,
+  isDue,
+  requestsOfCapt,
+  startFleet,
+} from '../support/managers/fleet.ts'
+import { peakMiBOf } from '../support/managers/memory.ts'
+import { startYardstick } from '../support/managers/yardstick.ts'
+import { prove } from '../support/proofs.ts'
+
+const [version] = VERSIONS.capi
+const FEW = 10
+const MANY = 100
+const MAX_REQUESTS = 40
+/** On a machine that has nothing else to do; beside other work as much more as the yardstick takes more, within reason. */
+const MAX_CPU_SECONDS = 10
+const MAX_BUSY_CPU_SECONDS = 14
+const MAX_EXPONENT = 1.1
+/** Coming up takes more than being there: `node bench/fleet.ts 10 1000` shows what a thousand take. */
+const MAX_MIB = 110
+const IDLE_SECONDS = 60
+
+/** Kept by the API server for an hour, also about objects that are gone; docs/clusters.md says so. */
+const isEvent = (line: string): boolean => line.startsWith('events.')
+/** Kubernetes itself puts these into every namespace, in its own time. */
+const isOfNamespace = (line: string): boolean =>
+  /^(configmaps\.v1 .*kube-root-ca\.crt|serviceaccounts\.v1 .*\/default)$/.test(line)
+
+describe('a fleet', () => {
+  let fleet: Fleet
+  let nothing: ReadonlySet<string>
+  let began: number
+  let many: Growth
+
+  before(async () => {
+    fleet = await startFleet()
+    nothing = await inventoryBefore(fleet.world)
+  })
+  after(() => fleet?.stop())
+
+  it(`of ${MANY} clusters gets ready within ${MAX_CPU_SECONDS} CPU seconds, the start of the manager included`, async () => {
+    const { management, manager } = fleet.world
+    began = auditMark(management)
+    const yardstick = startYardstick()
+    many = await fleet.grow('many', MANY).finally(yardstick.stop)
+    const seconds = cpuSecondsOf(manager.pid)
+    const slowness = yardstick.slowness()
+    const figure = `${seconds.toFixed(1)} s${slowness >= 1.05 ? `, on a machine ${slowness.toFixed(2)} times as slow as alone` : ''}`
+    assert.ok(seconds <= Math.min(MAX_CPU_SECONDS * slowness, MAX_BUSY_CPU_SECONDS), figure)
+    prove('fleet', version, `${MANY} clusters ready, CPU of the manager, at most ${MAX_CPU_SECONDS} s`, figure)
+    const peak = peakMiBOf(manager)
+    assert.ok(peak <= MAX_MIB, `${peak} MiB`)
+    prove('fleet', version, `${MANY} clusters ready, memory at most ${MAX_MIB} MiB`, `${peak.toFixed(1)} MiB`)
+  })
+
+  it(`costs at most ${MAX_REQUESTS} requests per cluster, and none once it is ready: a minute of watches alone`, async () => {
+    const { management } = fleet.world
+    const during = async (seconds: number) => {
+      const mark = auditMark(management)
+      await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+      return requestsOfCapt(management, mark).filter((request) => !isDue(request))
+    }
+    // Core's last writes wake us, and the last Events are on their way: they count too.
+    await until('ten seconds pass without a request', async () => (await during(10)).length === 0)
+    const asked = requestsOfCapt(management, began)
+    const each = asked.length / MANY
+    assert.ok(each <= MAX_REQUESTS, `${each} requests each:\n${describePerCluster(asked, MANY)}`)
+    assert.equal(describeRequests(await during(IDLE_SECONDS)), '')
+    prove('fleet', version, `${MANY} clusters ready, requests each, at most ${MAX_REQUESTS}`, each.toFixed(1))
+    prove('fleet', version, `${MANY} clusters at rest, requests in ${IDLE_SECONDS} s`, '0')
+  })
+
+  it('takes time in proportion to its size, and no more', async () => {
+    const few = await fleet.grow('few', FEW)
+    const exponent = exponentOf(few, many)
+    assert.ok(exponent <= MAX_EXPONENT, `exponent ${exponent}: ${few.seconds} s, then ${many.seconds} s`)
+    prove(
+      'fleet',
+      version,
+      `${FEW} to ${MANY} clusters, exponent of time, at most ${MAX_EXPONENT}`,
+      exponent.toFixed(2),
+    )
+  })
+
+  it('leaves nothing behind but Events when it is deleted', async () => {
+    await Promise.all([fleet.shrink('many', MANY), fleet.shrink('few', FEW)])
+    let left: readonly string[] = []
+    const isClean = async () => {
+      const now = await inventoryOf(fleet.world)
+      left = now.filter((line) => !nothing.has(line) && !isEvent(line) && !isOfNamespace(line))
+      return left.length === 0
+    }
+    // The garbage collector takes its time; what it does not take is named.
+    await until('everything is gone', isClean).catch(() => assert.deepEqual(left, []))
+    prove('fleet', version, `left in any namespace after ${FEW + MANY} clusters`, 'Events only')
+  })
+})

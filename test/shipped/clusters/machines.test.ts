@@ -1,0 +1,172 @@
+// The life of a CAPTMachineDeployment as a user has it: the shipped program, kubectl, real Terraform on the simulation
+// templates. A ledger that the template itself writes proves that every instance was destroyed exactly once.
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { parse, parseAllDocuments, stringify } from 'yaml'
+import type { CAPTMachine, CAPTMachineDeployment, WorkspaceTemplate } from '#api'
+import { conditionOf } from '#api'
+import { findTool } from '../../support/tools.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
+const terraform = findTool('terraform')
+const GROUP = 'infrastructure.cluster.x-k8s.io/v1beta1'
+
+/** The shipped template with one more resource, which writes down what becomes of each instance. */
+function machineTemplate(ledger: string): object {
+  const text = readFileSync(join(ROOT, 'templates/simulation-machine.yaml'), 'utf8')
+  const template = parse(text) as WorkspaceTemplate
+  const { forProvider } = template.spec.template.spec
+  const module = `${forProvider.module}
+resource "terraform_data" "ledger" {
+  input = { id = local.id }
+  provisioner "local-exec" {
+    command = "echo made \${self.input.id} >> ${ledger}"
+  }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "echo destroyed \${self.input.id} >> ${ledger}"
+  }
+}
+`
+  const spec = { ...template.spec.template.spec, forProvider: { ...forProvider, module } }
+  return { ...template, spec: { template: { ...template.spec.template, spec } } }
+}
+
+/** The example without add-ons: machines need none. */
+function cluster(): readonly object[] {
+  const text = readFileSync(join(ROOT, 'examples/simulation.yaml'), 'utf8')
+  return parseAllDocuments(text).map((document) => {
+    const object = document.toJS() as { kind: string; metadata: { labels?: object } }
+    const labels = { 'capt.appthrust.com/simulation': 'workload' }
+    return object.kind === 'Cluster' ? { ...object, metadata: { ...object.metadata, labels } } : object
+  })
+}
+
+const deployment = {
+  apiVersion: GROUP,
+  kind: 'CAPTMachineDeployment',
+  metadata: { name: 'workers', labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { pool: 'workers' } },
+    template: {
+      metadata: { labels: { pool: 'workers' } },
+      spec: {
+        workspaceTemplateRef: { name: 'simulation-machine' },
+        instanceType: 'm7i.large',
+        subnetIds: ['subnet-a', 'subnet-b'],
+        securityGroupIds: ['sg-a'],
+        imageId: 'ami-a',
+        labels: { tier: 'web' },
+      },
+    },
+  },
+}
+
+describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl is missing' : false }, () => {
+  let shipped: Shipped
+  let home: UpHome
+  let workload: string
+  let ledger: string
+  before(async () => {
+    shipped = shippedProgram()
+    ledger = join(shipped.folder, 'ledger')
+    workload = join(shipped.folder, 'workload')
+    home = await shipped.up()
+    await make(...cluster(), machineTemplate(ledger), deployment)
+  })
+  after(() => shipped.end())
+
+  const kubectl = async (...args: string[]) => {
+    const { code, out, err } = await shipped.kubectl(home.kubeconfig, args)
+    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${err}`)
+    return out
+  }
+  const capt = (...args: string[]) => shipped.capt([...args, '--kubeconfig', home.kubeconfig])
+  const captOk = (...args: string[]) => shipped.captOk([...args, '--kubeconfig', home.kubeconfig])
+  const make = async (...objects: readonly object[]) => {
+    const file = join(shipped.folder, 'manifest.yaml')
+    writeFileSync(file, objects.map((object) => stringify(object)).join('---\n'))
+    await kubectl('apply', '-f', file)
+  }
+  const read = async () =>
+    JSON.parse(await kubectl('get', 'captmachinedeployment', 'workers', '-o', 'json')) as CAPTMachineDeployment
+  const machines = async () =>
+    (JSON.parse(await kubectl('get', 'captmachines', '-o', 'json')) as { items: readonly CAPTMachine[] }).items
+  const nodes = async () => {
+    const { out } = await shipped.kubectl(workload, ['get', 'nodes', '-l', 'tier=web', '-o', 'name'])
+    return out.trim().split('\n').filter(Boolean)
+  }
+  const entries = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n') : [])
+
+  it('become Nodes of the cluster, with the labels of the machine', async () => {
+    assert.match(await captOk('rollout', 'status', 'workers'), /workers is rolled out: 1 of 1 machines are updated/)
+    writeFileSync(workload, await captOk('kubeconfig', 'demo'))
+    const [machine] = await machines()
+    assert.match(machine?.spec.providerID ?? '', /^aws:\/\/\/eu-west-1[abc]\/i-[0-9a-f]{17}$/)
+    assert.equal(machine?.status?.initialization?.provisioned, true)
+    assert.deepEqual(await nodes(), [`node/${machine?.status?.nodeRef?.name}`])
+    assert.match(await kubectl('get', 'captmachines'), /CLUSTER\s+INSTANCE-ID\s+TYPE\s+READY\s+NODE\s+AGE/)
+  })
+
+  it('scale up with kubectl, and labels change in place', async () => {
+    await kubectl('scale', 'captmachinedeployment', 'workers', '--replicas', '2')
+    await captOk('rollout', 'status', 'workers')
+    assert.equal((await nodes()).length, 2)
+    const body = { spec: { template: { spec: { labels: { tier: 'web', team: 'a' } } } } }
+    await kubectl('patch', 'captmachinedeployment', 'workers', '--type', 'merge', '-p', JSON.stringify(body))
+    const labelled = async () =>
+      (await shipped.kubectl(workload, ['get', 'nodes', '-l', 'team=a', '-o', 'name'])).out.trim().split('\n')
+        .length === 2
+    await waitUntil('the label on every Node', labelled)
+    assert.equal(entries().length, 2, 'no instance was made for it')
+  })
+
+  it('stop an update at the first machine that fails, report it, and keep serving', async () => {
+    const before = await nodes()
+    const body = { spec: { template: { spec: { instanceType: 'm7i.huge' } } } }
+    await kubectl('patch', 'captmachinedeployment', 'workers', '--type', 'merge', '-p', JSON.stringify(body))
+    const { code, out } = await capt('rollout', 'status', 'workers')
+    assert.equal(code, 1, out)
+    assert.match(out, /workers is not rolled out: CAPTMachine workers-\S+: .*instance_type/)
+    assert.match(out, /capt rollout undo workers/)
+    const stopped = await read()
+    assert.equal(stopped.status?.availableReplicas, 2)
+    assert.equal(conditionOf(stopped, 'Available')?.status, 'True')
+    assert.equal((await machines()).length, 3, 'one more than wanted, and no further')
+    assert.deepEqual(await nodes(), before)
+  })
+
+  it('go back to the template before', async () => {
+    assert.match(await captOk('rollout', 'history', 'workers'), /2 +current .*m7i\.huge[\s\S]*1 .*m7i\.large/)
+    assert.match(await captOk('rollout', 'undo', 'workers'), /workers goes back to revision 1 \(m7i\.large\)/)
+    await captOk('rollout', 'status', 'workers')
+    assert.equal((await machines()).length, 2)
+    assert.equal(entries().length, 2, 'machines that worked were kept')
+  })
+
+  it('scale down, drained and destroyed', async () => {
+    await kubectl('scale', 'captmachinedeployment', 'workers', '--replicas', '1')
+    const isGoing = async () => (await machines()).find(({ metadata }) => metadata.deletionTimestamp)?.metadata.name
+    await waitUntil('a machine that goes', async () => (await isGoing()) !== undefined)
+    await kubectl('wait', '--for=delete', `captmachine/${await isGoing()}`, '--timeout=120s')
+    assert.equal((await nodes()).length, 1)
+    assert.equal(entries().filter((entry) => entry.startsWith('destroyed')).length, 1)
+  })
+
+  it('go before the control plane, and every instance is destroyed exactly once', async () => {
+    await kubectl('delete', 'cluster', 'demo', '--timeout=180s')
+    for (const kind of ['captmachinedeployments', 'captmachinesets', 'captmachines', 'wtapply'])
+      assert.equal(await kubectl('get', kind, '-o', 'name'), '', kind)
+    const made = entries().filter((entry) => entry.startsWith('made'))
+    const destroyed = entries().filter((entry) => entry.startsWith('destroyed'))
+    assert.deepEqual(
+      destroyed.map((entry) => entry.split(' ')[1]).toSorted(),
+      made.map((entry) => entry.split(' ')[1]).toSorted(),
+    )
+    assert.equal(new Set(made).size, 2)
+  })
+})

@@ -1,0 +1,238 @@
+// Karpenter on an EKS cluster that already exists, through the shipped program: installed, verified, upgraded, uninstalled,
+// and the account as it was. AWS is moto with the stand-in; the workload behind the Kubernetes API is simulated.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { type ConfigMap, ConfigMapKind, DeploymentKind, type KindRef, NodeKind, type UnknownObject } from '#api'
+import { type Shipped, shippedProgram } from '../../shipped/support.ts'
+import { CLUSTER, type ExistingCluster, startExistingCluster } from '../../support/aws/existing-cluster.ts'
+import { findMoto } from '../../support/aws/moto.ts'
+import type { Ran } from '../../support/tools.ts'
+
+const program = findMoto()
+const skip = program === undefined && 'not installed: moto'
+const NodePoolKind: KindRef = {
+  group: 'karpenter.sh',
+  version: 'v1',
+  kind: 'NodePool',
+  plural: 'nodepools',
+  namespaced: false,
+}
+const EC2NodeClassKind: KindRef = {
+  group: 'karpenter.k8s.aws',
+  version: 'v1',
+  kind: 'EC2NodeClass',
+  plural: 'ec2nodeclasses',
+  namespaced: false,
+}
+const JOURNAL = { namespace: 'kube-system', name: 'capt-karpenter' }
+
+describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () => {
+  let shipped: Shipped
+  let site: ExistingCluster
+  let untouched: Readonly<Record<string, unknown>>
+
+  before(async () => {
+    shipped = shippedProgram()
+    site = await startExistingCluster(program!, shipped.folder)
+    untouched = await site.account()
+  })
+  after(async () => {
+    await site?.close()
+    await shipped?.end()
+  })
+
+  const karpenter = (verb: string, ...more: readonly string[]): Promise<Ran> =>
+    shipped.capt(['karpenter', verb, CLUSTER, ...more], { env: { ...shipped.env, ...site.env } })
+  const ok = async (verb: string, ...more: readonly string[]): Promise<Ran> => {
+    const ran = await karpenter(verb, ...more)
+    assert.equal(ran.code, 0, ran.out + ran.err)
+    return ran
+  }
+  /** Runs the command again and again, each time killed at a write to AWS, until it ends by itself. Removals are repeated. */
+  const killedAgainAndAgain = async (
+    verb: string,
+    killAt: (kills: number) => number,
+    ...more: readonly string[]
+  ): Promise<number> => {
+    for (let kills = 0; ; kills++) {
+      assert.ok(kills < 60, 'it never ends')
+      let writes = 0
+      const running = shipped.start(['karpenter', verb, CLUSTER, ...more], { env: site.env })
+      const kill = ({ isWrite }: { isWrite: boolean }): undefined => {
+        if (isWrite && ++writes === killAt(kills)) running.child.kill('SIGKILL')
+      }
+      // In turn before AWS has done it and after, before the answer is read.
+      site.moto.standIn[kills % 2 === 0 ? 'after' : 'before'] = kill
+      const ended = await running.ended
+      site.moto.standIn.before = site.moto.standIn.after = undefined
+      if (ended === 'SIGKILL') continue
+      assert.equal(ended, 0, running.out() + running.err())
+      return kills
+    }
+  }
+
+  it('plans without changing anything, as a tree, as data and as files', async () => {
+    const { out } = await ok('plan')
+    for (const name of [
+      'KarpenterNodeRole-demo',
+      'KarpenterNodeInstanceProfile-demo',
+      'KarpenterControllerRole-demo',
+      'KarpenterControllerPolicy-demo',
+    ])
+      assert.match(out, new RegExp(`${name} .*create`))
+    assert.match(out, /security group +sg-\S+ +the security group of the cluster/)
+    const plan = JSON.parse((await ok('plan', '-o', 'json')).out) as { choices: { image: { value: string } } }
+    assert.equal(plan.choices.image.value, 'al2023@v20261102')
+    await ok('plan', '--output', 'files', '--folder', 'guide')
+    const trust = JSON.parse(readFileSync(join(shipped.folder, 'guide/controller-trust-policy.json'), 'utf8'))
+    assert.match(JSON.stringify(trust), /system:serviceaccount:kube-system:karpenter/)
+    assert.match(readFileSync(join(shipped.folder, 'guide/karpenter.yaml'), 'utf8'), /kind: NodePool/)
+    await ok('plan', '--output', 'terraform', '--folder', 'guide')
+    const tfvars = JSON.parse(readFileSync(join(shipped.folder, 'guide/karpenter.auto.tfvars.json'), 'utf8'))
+    assert.deepEqual(tfvars.subnet_ids, [...site.subnets].sort())
+    assert.deepEqual(await site.account(), untouched)
+  })
+
+  it('names the missing permission, the missing cluster, and two security groups', async () => {
+    site.moto.standIn.before = ({ action }) =>
+      action === 'iam:GetRole' ? { code: 'AccessDenied', status: 403 } : undefined
+    const denied = await karpenter('plan')
+    site.moto.standIn.before = undefined
+    assert.equal(denied.code, 1)
+    assert.match(denied.err, /CAPT_AWS_ACCESS_DENIED[\s\S]*iam:GetRole/)
+    const missing = await shipped.capt(['karpenter', 'plan', 'nope'], { env: { ...shipped.env, ...site.env } })
+    assert.equal(missing.code, 1)
+    assert.match(missing.err, /no EKS cluster "nope" in eu-west-1: it has demo/)
+    const groups = [...(await site.ec2('DescribeSecurityGroups', {})).matchAll(/<groupId>(sg-[^<]+)</g)].map(
+      ([, id]) => id!,
+    )
+    const two = [...new Set(groups)].slice(0, 2)
+    const mine = await groupsOfVpc()
+    await site.ec2('CreateTags', {
+      'ResourceId.1': mine[0]!,
+      'ResourceId.2': mine[1]!,
+      'Tag.1.Key': 'karpenter.sh/discovery',
+      'Tag.1.Value': CLUSTER,
+    })
+    const ambiguous = await karpenter('install', '--yes')
+    await site.ec2('DeleteTags', {
+      'ResourceId.1': mine[0]!,
+      'ResourceId.2': mine[1]!,
+      'Tag.1.Key': 'karpenter.sh/discovery',
+    })
+    assert.equal(ambiguous.code, 1, two.join())
+    assert.match(ambiguous.err, /CAPT_KARPENTER_SECURITY_GROUP[\s\S]*nothing was changed/)
+    assert.deepEqual(await site.account(), untouched)
+  })
+
+  async function groupsOfVpc(): Promise<readonly string[]> {
+    const vpc = /<vpcId>([^<]+)</.exec(await site.ec2('DescribeSubnets', { 'SubnetId.1': site.subnets[0]! }))![1]!
+    const xml = await site.ec2('DescribeSecurityGroups', { 'Filter.1.Name': 'vpc-id', 'Filter.1.Value.1': vpc })
+    return [...new Set([...xml.matchAll(/<groupId>(sg-[^<]+)</g)].map(([, id]) => id!))]
+  }
+
+  it('is undone by --rollback after an installation that was killed', async () => {
+    let writes = 0
+    const running = shipped.start(['karpenter', 'install', CLUSTER, '--yes'], { env: site.env })
+    site.moto.standIn.after = ({ isWrite }) => {
+      if (isWrite && ++writes === 12) running.child.kill('SIGKILL')
+    }
+    assert.equal(await running.ended, 'SIGKILL')
+    site.moto.standIn.after = undefined
+    assert.notDeepEqual(await site.account(), untouched)
+    await ok('install', '--rollback', '--yes')
+    assert.deepEqual(await site.account(), untouched)
+    assert.equal(await site.objects.get(ConfigMapKind, JOURNAL), undefined)
+  })
+
+  it('is installed by a command that is throttled and killed again and again, without duplicates', async () => {
+    let throttled = 0
+    site.moto.standIn.before = () => (throttled++ < 2 ? { code: 'ThrottlingException', status: 429 } : undefined)
+    await ok('plan')
+    site.moto.standIn.before = undefined
+    assert.ok(throttled > 2)
+    const kills = await killedAgainAndAgain('install', () => 6, '--yes', '--wait', '1m', '--version', '1.11.0')
+    assert.ok(kills >= 3, `${kills} kills`)
+    const account = (await site.account()) as {
+      roles: string[]
+      profiles: string[]
+      queues: string[]
+      rules: unknown[]
+      entries: string[]
+    }
+    assert.deepEqual(
+      account.roles.filter((name) => name.startsWith('Karpenter')),
+      ['KarpenterControllerRole-demo', 'KarpenterNodeRole-demo'],
+    )
+    assert.deepEqual(account.profiles, ['KarpenterNodeInstanceProfile-demo'])
+    assert.deepEqual(
+      [account.queues.length, account.rules.length, account.entries.filter((arn) => arn.includes('Karpenter')).length],
+      [1, 5, 1],
+    )
+    const pool = JSON.stringify(await site.objects.get<UnknownObject>(NodePoolKind, { name: 'default' }))
+    for (const text of [
+      '"c","t","m"',
+      '"Gt","values":["2"]',
+      '"on-demand"',
+      'eu-west-1a',
+      '"cpu":"1000"',
+      'WhenEmptyOrUnderutilized',
+    ])
+      assert.ok(pool.includes(text), text)
+  })
+
+  it('verifies, with a pod that gets a node, and has nothing to do a second time', async () => {
+    const { out } = await ok('verify', '--probe')
+    assert.match(out, /probe pod +fine +ran on \S+, a node of NodePool default/)
+    const before = await site.account()
+    assert.match((await ok('install', '--yes')).out, /^Nothing to do/)
+    assert.deepEqual(await site.account(), before)
+    assert.match((await karpenter('doctor')).out, /cluster-autoscaler/)
+  })
+
+  it('takes the place of the Cluster Autoscaler on request, and has nothing to do a second time', async () => {
+    const replace = ['--replace-cluster-autoscaler', '--yes']
+    const { err } = await ok('install', ...replace)
+    assert.match(err, /once it works[\s\S]*Cluster Autoscaler kube-system\/cluster-autoscaler +change +1 → 0 replicas/)
+    assert.equal(await replicasOf('cluster-autoscaler'), 0)
+    assert.deepEqual((await site.account())['nodeGroup'], { minSize: 2, maxSize: 6, desiredSize: 2 })
+    assert.match((await ok('install', ...replace)).out, /^Nothing to do/)
+    assert.equal((await karpenter('doctor')).code, 0, (await karpenter('doctor')).out)
+  })
+
+  const replicasOf = async (name: string) =>
+    (await site.objects.get<UnknownObject & { spec: { replicas: number } }>(DeploymentKind, {
+      namespace: 'kube-system',
+      name,
+    }))!.spec.replicas
+
+  it('is upgraded in lockstep: permissions before the chart', async () => {
+    const { err } = await ok('upgrade', '--yes')
+    assert.match(err, /change IAM policy KarpenterControllerPolicy-demo[\s\S]*change release karpenter/)
+    const deployment = await site.objects.get<UnknownObject>(DeploymentKind, {
+      namespace: 'kube-system',
+      name: 'karpenter',
+    })
+    assert.equal(deployment?.metadata.labels?.['app.kubernetes.io/version'], '1.14.1')
+    const journal = await site.objects.get<ConfigMap>(ConfigMapKind, JOURNAL)
+    assert.match(journal!.data!['journal']!, /"version":"1.14.1"/)
+  })
+
+  it('is uninstalled by a command that is killed again and again, and the account is as it was', async () => {
+    const kills = await killedAgainAndAgain('uninstall', (kills) => 4 * (kills + 1), '--yes', '--wait', '1m')
+    assert.ok(kills >= 3, `${kills} kills`)
+    assert.deepEqual(await site.account(), untouched)
+    assert.equal(await site.objects.get(ConfigMapKind, JOURNAL), undefined)
+    assert.equal(await site.objects.get(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }), undefined)
+    assert.equal(await replicasOf('cluster-autoscaler'), 1, 'the autoscaler scales again')
+    for (const kind of [NodePoolKind, EC2NodeClassKind])
+      await assert.rejects(async () => await site.objects.get(kind, { name: 'default' }), { reason: 'KindNotServed' })
+    for await (const node of site.objects.list(NodeKind))
+      assert.equal(node.metadata.labels?.['karpenter.sh/nodepool'], undefined)
+    const again = await karpenter('uninstall', '--yes')
+    assert.equal(again.code, 1)
+    assert.match(again.err, /CAPT_KARPENTER_JOURNAL/)
+  })
+})
