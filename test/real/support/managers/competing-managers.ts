@@ -102,7 +102,8 @@ export async function startCompetingManagers(): Promise<CompetingManagers> {
     const leader = async (): Promise<Competitor> => {
       const lease = await api.find(LeaseKind, LEASE, HOME_NAMESPACE)
       const holder = lease?.['spec'].holderIdentity as string | undefined
-      const found = holder && both.find((competitor) => competitor.process && competitor.says(holder))
+      // The one that waits names the holder too, so only the line about itself counts.
+      const found = both.find((competitor) => competitor.process && competitor.says(`"identity":"${holder}"`))
       if (!found) throw new Error(`nobody leads; the Lease says ${JSON.stringify(lease?.['spec'])}`)
       return found
     }
