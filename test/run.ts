@@ -30,42 +30,46 @@ interface Event {
   readonly file?: string
   readonly entryFile?: string
   readonly skip?: string | boolean
-  readonly details: { readonly duration_ms: number }
 }
 
-const files = all.filter((file) => names.includes(suiteOf(file)!.name))
-if (process.env['CI'] && files.some((file) => suiteOf(file)!.name === 'browser'))
+const filesOf = (name: string): string[] => all.filter((file) => suiteOf(file)!.name === name)
+if (process.env['CI'] && names.includes('browser') && filesOf('browser').length > 0)
   (await import('./support/install.ts')).installPackages()
-const seconds = new Map<string, number>(names.map((name) => [name, 0]))
+const seconds = new Map<string, number>()
 const skips: Skip[] = []
-const open = new Map<string, readonly string[]>()
-let counts = { passed: 0, failed: 0, cancelled: 0 }
+const counts = { passed: 0, failed: 0, cancelled: 0 }
 
-const pathOf = ({ entryFile = '', nesting, name }: Event) => [...(open.get(entryFile) ?? []).slice(0, nesting), name]
-const events = run({
-  files: files.map((file) => join(root, file)),
-  concurrency: Math.max(1, availableParallelism() - 1),
-})
-events.on('test:start', (event: Event) => {
-  if (event.entryFile !== undefined) open.set(event.entryFile, pathOf(event))
-})
-events.on('test:pass', (event: Event) => {
-  const { skip, entryFile } = event
-  if (skip === undefined || skip === false || entryFile === undefined) return
-  const reason = skip === true ? '' : skip
-  skips.push({ file: relative(root, entryFile), name: pathOf(event).join(' > '), reason })
-})
-events.on('test:complete', (event) => {
-  // A file as a whole, with the start of its process.
-  const { name: path, entryFile, details } = event as Event
-  const suite = entryFile === undefined ? suiteOf(relative(root, path)) : undefined
-  if (suite) seconds.set(suite.name, seconds.get(suite.name)! + details.duration_ms / 1000)
-})
-events.on('test:summary', ({ file, counts: found }) => {
-  if (file === undefined) counts = found as typeof counts & typeof found
-})
-for await (const text of events.compose(new spec())) process.stdout.write(text as Buffer)
+for (const suite of SUITES.filter(({ name }) => names.includes(name))) {
+  const files = filesOf(suite.name)
+  if (files.length === 0) continue
+  const started = performance.now()
+  await runFiles(files, suite.filesAtOnce ?? Math.max(1, availableParallelism() - 1))
+  seconds.set(suite.name, (performance.now() - started) / 1000)
+}
 
 const refused = process.env['CI'] ? skips.filter((skip) => !isAllowed(skip, ALLOWED_SKIPS)) : []
 process.stdout.write(renderSummary({ seconds, skips, refused, counts }))
 process.exitCode = counts.failed + counts.cancelled + refused.length > 0 || counts.passed === 0 ? 1 : 0
+
+/** Runs the files and adds what they passed, failed and skipped to the totals. */
+async function runFiles(files: readonly string[], concurrency: number): Promise<void> {
+  const open = new Map<string, readonly string[]>()
+  const pathOf = ({ entryFile = '', nesting, name }: Event) => [...(open.get(entryFile) ?? []).slice(0, nesting), name]
+  const events = run({ files: files.map((file) => join(root, file)), concurrency })
+  events.on('test:start', (event: Event) => {
+    if (event.entryFile !== undefined) open.set(event.entryFile, pathOf(event))
+  })
+  events.on('test:pass', (event: Event) => {
+    const { skip, entryFile } = event
+    if (skip === undefined || skip === false || entryFile === undefined) return
+    const reason = skip === true ? '' : skip
+    skips.push({ file: relative(root, entryFile), name: pathOf(event).join(' > '), reason })
+  })
+  events.on('test:summary', ({ file, counts: found }) => {
+    if (file !== undefined) return
+    counts.passed += found.passed
+    counts.failed += (found as typeof counts & typeof found).failed
+    counts.cancelled += found.cancelled
+  })
+  for await (const text of events.compose(new spec())) process.stdout.write(text as Buffer)
+}

@@ -34,11 +34,11 @@ describe('the suites', () => {
   ] as const)
     it(`run ${file} in ${suite}`, () => assert.equal(suiteOf(file)?.name, suite))
 
-  it('stay within 19 minutes together, and what ships within six', () => {
+  it('stay within 18 minutes together, and what ships within six', () => {
     const budget = (names: readonly string[]) =>
       SUITES.filter(({ name }) => names.includes(name)).reduce((sum, { budgetSeconds }) => sum + budgetSeconds, 0)
     const inMakeTest = SUITES.filter(({ by }) => by === 'make test').map(({ name }) => name)
-    assert.ok(budget(inMakeTest) <= 19 * 60, `${budget(inMakeTest)} seconds`)
+    assert.ok(budget(inMakeTest) <= 18 * 60, `${budget(inMakeTest)} seconds`)
     assert.ok(budget(['shipped']) <= 6 * 60)
   })
 })
@@ -50,7 +50,7 @@ describe('the summary', () => {
   it('ends with what passed and failed', () =>
     assert.match(
       renderSummary({ seconds: new Map([['unit', 12.4]]), skips: [], refused: [], counts }),
-      /\n {2}unit {8}12 s of {2}\d+ s\n10 passed, 0 failed, 0 skipped\n$/,
+      /\n {2}unit {8}12 s of +\d+ s\n10 passed, 0 failed, 0 skipped\n$/,
     ))
 
   it('names every skip, and counts it as a failure where it is refused', () => {
@@ -76,11 +76,6 @@ describe('the summary', () => {
       renderSummary({ seconds: new Map([['shipped', 400]]), skips: [], refused: [], counts }),
       /shipped +400 s of +\d+ s {2}over budget\n/,
     ))
-
-  it('holds make test to 19 minutes', () => {
-    const seconds = SUITES.filter(({ by }) => by === 'make test').map(({ budgetSeconds }) => budgetSeconds)
-    assert.ok(seconds.reduce((sum, one) => sum + one) <= 19 * 60)
-  })
 
   it('allows to skip only what a machine cannot have, with a reason', () => {
     assert.ok(ALLOWED_SKIPS.every(({ because }) => because.length > 20))
