@@ -112,6 +112,8 @@ function managersOf(manifests: readonly string[]): Wanted[] {
     })
 }
 
+const SWEEP = 'list serviceaccounts.'
+
 const OWNER_REFERENCES =
   'asked for by the admission plugin OwnerReferencesPermissionEnforcement, which this server does not run'
 
@@ -273,6 +275,16 @@ for (const { what, manifests, home } of INSTALLS) {
           await until('metrics are served', async () => (await scrape(port, token)) === 200)
         }
       })
+
+    it('identities that nobody needs are looked for, a minute after the start', async () => {
+      const has = (namespace: string, account: string) =>
+        requestsOf(management, namespace, account).some(({ did }) => did === SWEEP)
+      const sweeping = managers.filter(({ namespace, account }) =>
+        grantsTo(manifests, namespace, account).includes(SWEEP),
+      )
+      assert.ok(sweeping.length > 0)
+      await seen('the sweep', async () => sweeping.every(({ namespace, account }) => has(namespace, account)), 120)
+    })
 
     it('nothing it asked for was denied', async () => {
       for (const manager of running.splice(0)) await manager.stop()
