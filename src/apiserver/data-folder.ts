@@ -1,20 +1,35 @@
 // The folder that holds everything: the database, the authority that signs our certificate, and the port. Only its owner
 // can read it. Who holds it at the moment is written down for people; the lock itself is the database's.
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { type Authority, CaptError, createAuthority, isCaptError, messageOf } from '#lib'
-import { keySource } from './data-key.ts'
+import { packFolder } from './backup/container.ts'
+import { BACKED_UP, DATABASE } from './backup/restore-folder.ts'
+import { KEY_FILE, keySource } from './data-key.ts'
 import { diskFull, isDiskFull, openDatabase, toCaptError } from './store/database.ts'
 import { type KeySource, sealDatabase } from './store/seal-database.ts'
 import { openStore, type Store } from './store/store.ts'
+import { writeSecret } from './write-secret.ts'
 
-interface DataFolder {
+export interface DataFolder {
   readonly store: Store
   readonly authority: Authority
   /** Port that the API listened on last; undefined in a new folder. */
   readonly port: number | undefined
   /** Keeps the port, so that kubeconfigs written before work after a restart. */
   keepPort(port: number): void
+  /** All that a restore needs, as it is at one moment; objects may be written meanwhile. */
+  snapshot(): Promise<AsyncIterable<Buffer>>
   release(): void
 }
 
@@ -28,10 +43,11 @@ interface DataFolderOptions {
 
 export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOptions): DataFolder {
   prepare(path)
-  const file = join(path, 'objects.db')
+  const file = join(path, DATABASE)
   const holder = join(path, 'holder.json')
   const store = openHeld(file, holder, maxPages, keySource(path, keyCommand))
   try {
+    dropSnapshots(path)
     const authority = readAuthority(path, now)
     const portFile = join(path, 'port')
     const port = readPort(portFile)
@@ -43,6 +59,7 @@ export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOp
       keepPort(listening) {
         if (listening !== port) writeSecret(portFile, `${listening}\n`)
       },
+      snapshot: () => takeSnapshot(path, store, !keyCommand),
       release() {
         rmSync(holder, { force: true })
         store.close()
@@ -51,6 +68,36 @@ export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOp
   } catch (error) {
     store.close()
     throw isDiskFull(error) ? diskFull(path, error) : error
+  }
+}
+
+const SNAPSHOT_PREFIX = '.snapshot-'
+
+/** Left by a process that was killed while it made one. */
+function dropSnapshots(path: string): void {
+  for (const name of readdirSync(path))
+    if (name.startsWith(SNAPSHOT_PREFIX)) rmSync(join(path, name), { recursive: true, force: true })
+}
+
+/** The copy lies in the folder itself, which only its owner can read, until it was read to its end. */
+async function takeSnapshot(path: string, store: Store, hasKeyFile: boolean): Promise<AsyncIterable<Buffer>> {
+  const copy = mkdtempSync(join(path, SNAPSHOT_PREFIX))
+  try {
+    await store.copyTo(join(copy, DATABASE))
+    const others = BACKED_UP.filter((name) => name !== DATABASE && (hasKeyFile || name !== KEY_FILE))
+    for (const name of others) if (existsSync(join(path, name))) copyFileSync(join(path, name), join(copy, name))
+  } catch (error) {
+    rmSync(copy, { recursive: true, force: true })
+    throw isDiskFull(error) ? diskFull(path, error) : error
+  }
+  return removedAfter(copy)
+}
+
+async function* removedAfter(copy: string): AsyncGenerator<Buffer> {
+  try {
+    yield* packFolder(copy)
+  } finally {
+    rmSync(copy, { recursive: true, force: true })
   }
 }
 
@@ -131,11 +178,4 @@ function readPort(file: string): number | undefined {
   throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: it holds no port`, {
     hint: 'write the port of your kubeconfig into it, or remove it: a free port is chosen then, and kubeconfigs written before must be written again',
   })
-}
-
-/** Whole or not at all. */
-function writeSecret(file: string, text: string): void {
-  const draft = `${file}.new`
-  writeFileSync(draft, text, { mode: 0o600, flush: true })
-  renameSync(draft, file)
 }

@@ -8,11 +8,22 @@ import { CaptError, messageOf } from '#lib'
 import { KEY_BYTES } from './store/cipher.ts'
 import type { KeySource } from './store/seal-database.ts'
 
-const KEY_FILE = 'encryption.key'
+export const KEY_FILE = 'encryption.key'
 const COMMAND_TIMEOUT_MS = 60_000
 
 export function keySource(folder: string, command: string | undefined): KeySource {
   return command === undefined || command === '' ? fromFile(join(folder, KEY_FILE)) : fromCommand(command)
+}
+
+/** The key in the file, what the command prints, or the text of a key file. */
+export function readKey(
+  from: { readonly file: string } | { readonly command: string } | { readonly text: string },
+): Buffer {
+  if ('text' in from) return parseKey(from.text, 'the backup')
+  const source = 'file' in from ? fromFile(from.file) : fromCommand(from.command)
+  const key = source.find()
+  if (!key) throw unusable(source.name, 'there is no such file', undefined)
+  return key
 }
 
 function fromFile(file: string): KeySource {
@@ -71,7 +82,7 @@ function parseKey(text: string, from: string): Buffer {
 }
 
 function unusable(from: string, why: string, cause: unknown): CaptError {
-  return new CaptError('CAPT_DATA_KEY_UNUSABLE', `The key of the data folder cannot be read from ${from}: ${why}`, {
+  return new CaptError('CAPT_DATA_KEY_UNUSABLE', `The key cannot be read from ${from}: ${why}`, {
     hint: 'a key is 32 random bytes in base64 or hex, such as `openssl rand -base64 32` prints',
     ...(cause === undefined ? {} : { cause }),
   })

@@ -1,3 +1,10 @@
 // Being an API server: a Kubernetes-compatible API on loopback, durable in one folder, with isolated realms.
+export { unpackFiles } from './backup/container.ts'
+export { refuseUnlessEmpty, restoreFolder } from './backup/restore-folder.ts'
+export { type RestoreMark, readRestoreMark, writeRestoreMark } from './backup/restore-mark.ts'
+export { type BackupFacts, fingerprintOf, readBackup, sealBackup } from './backup/sealed-file.ts'
+export { openDataFolder } from './data-folder.ts'
+export { readKey } from './data-key.ts'
+export { SNAPSHOT_PATH } from './http/listener.ts'
 export type { Converters } from './kinds/custom.ts'
 export { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts'

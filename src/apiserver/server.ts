@@ -63,7 +63,7 @@ export interface ApiServer extends Realm {
 }
 
 const REALM_PATH = /^(\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)+$/
-const RESERVED = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz', 'metrics'])
+const RESERVED = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz', 'metrics', 'snapshot'])
 const CERTIFICATE_DAYS = 825
 
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
@@ -116,6 +116,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const listener = createListener({
       realmFor: (path) => longestRealm(open, path),
       isReady: () => true,
+      snapshot: () => folder.snapshot(),
       ...(options.onRequest ? { onRequest: options.onRequest } : {}),
       log,
     })

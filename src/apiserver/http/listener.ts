@@ -1,6 +1,7 @@
 // HTTPS in, realms behind: finds the realm by its path, checks the token, hands the request on and sends the answer.
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import { sha256 } from '#lib'
 import type { RealmState } from '../realm.ts'
 import { forbidden, notAcceptable, StatusError, unauthorized } from '../status.ts'
@@ -12,10 +13,15 @@ interface ListenerOptions {
   /** The realm whose path is the longest beginning of this one. */
   realmFor(path: string): RealmState | undefined
   isReady(): boolean
+  /** Everything in the data folder, for backups; served by the root realm alone. */
+  snapshot(): Promise<AsyncIterable<Buffer>>
   /** A watch is notified when it ends. */
   onRequest?: (request: { method: string; path: string; query: string; code: number }) => void
   log(message: string, error: unknown): void
 }
+
+/** No resource: what it answers is no Kubernetes object. */
+export const SNAPSHOT_PATH = '/snapshot'
 
 export function createListener(options: ListenerOptions): RequestListener {
   return (request, response) => {
@@ -42,6 +48,12 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
     if (probe) return sendAnswer(response, probe, [], false)
     if (!isAuthorized(request, realm.token)) throw unauthorized()
     refuseImpersonation(request)
+    if (realm.path === '' && below === SNAPSHOT_PATH && method === 'GET') {
+      const content = await options.snapshot()
+      response.writeHead(200, { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' })
+      await pipeline(content, response)
+      return
+    }
     if (below === '/openapi/v2' && request.headers.accept?.includes(OPENAPI_V2_PROTOBUF)) {
       // The name that is asked for has an @, which no media type may have.
       const type = OPENAPI_V2_PROTOBUF.replace('@', '.')

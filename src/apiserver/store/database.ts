@@ -2,7 +2,7 @@
 // An acknowledged write survives kill -9 and power loss: WAL with a sync before every answer. The exclusive lock is
 // the operating system's, so it vanishes with the process that holds it: no stale lock file is ever in the way.
 import { chmodSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { backup, DatabaseSync } from 'node:sqlite'
 import { CaptError, messageOf } from '#lib'
 
 /** 1: everything in the clear. 2: Secrets and tokens are encrypted (seal-database.ts raises it). */
@@ -49,6 +49,23 @@ export function openDatabase(file: string, options: DatabaseOptions = {}): Datab
     return database
   } catch (error) {
     database?.close()
+    throw toCaptError(error, file)
+  }
+}
+
+/** By SQLite's online backup: pages that are written meanwhile are copied again. The copy is one file without a journal. */
+export async function copyDatabase(database: DatabaseSync, file: string): Promise<void> {
+  try {
+    await backup(database, file)
+    chmodSync(file, 0o600)
+    const copy = new DatabaseSync(file)
+    try {
+      copy.exec('PRAGMA journal_mode = DELETE')
+      checkIntegrity(copy, file)
+    } finally {
+      copy.close()
+    }
+  } catch (error) {
     throw toCaptError(error, file)
   }
 }

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { CaptError, parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
 import { type Cipher, isSecretCollection, noCipher } from './cipher.ts'
-import { diskFull, isDiskFull, toCaptError } from './database.ts'
+import { copyDatabase, diskFull, isDiskFull, toCaptError } from './database.ts'
 import { secretPlace, tokenPlace } from './seal-database.ts'
 import { prepareAll } from './statements.ts'
 
@@ -70,6 +70,8 @@ export interface Store {
   realms(): readonly { path: string; token: string }[]
   addRealm(path: string, token: string, now: number): void
   removeRealm(path: string): void
+  /** A consistent copy of the database in a file of its own; writes go on meanwhile. */
+  copyTo(file: string): Promise<void>
   close(): void
 }
 
@@ -223,6 +225,7 @@ export function openStore(database: DatabaseSync, file: string, cipher: Cipher =
         sql.dropRealm.run(path)
       })
     },
+    copyTo: (to) => copyDatabase(database, to),
     close() {
       try {
         database.close()

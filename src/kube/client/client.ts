@@ -50,6 +50,8 @@ export interface Client extends Objects {
   readonly access: ServerAccess
   /** Any path, for probes and discovery. Every status is an answer; only a broken connection throws. */
   raw(path: string, init?: RawInit): Promise<RawAnswer>
+  /** The open body of a successful GET. `timeoutMs` is for its headers. */
+  download(path: string, timeoutMs: number): Promise<IncomingMessage>
   /** One page of a list; each item is handed on as it arrives, and only the rest is answered. */
   page(kind: KindRef, query: PageQuery, onItem: (item: AnyObject) => void): Promise<PageEnd>
   /** The open answer of a watch: one JSON line per event. */
@@ -222,6 +224,7 @@ export function createClient(access: ServerAccess, options: ClientOptions = {}):
       const repeatable = method === 'GET'
       return calls.raw({ verb: 'raw', method, path, what, body, headers, timeoutMs, signal, repeatable })
     },
+    download: (path, timeoutMs) => calls.stream({ verb: 'raw', method: 'GET', path, what: `get ${path}`, timeoutMs }),
     async watch(kind, query) {
       const { namespace, labelSelector, fieldSelector, resourceVersion, timeoutSeconds, signal } = query
       const path = withQuery(collectionPath(kind, namespace), {
