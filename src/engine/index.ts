@@ -28,6 +28,7 @@ export type {
 } from './record/record.ts'
 export { isAsApplied, isOpen } from './record/record.ts'
 export { readLog, readPlanText, readRecord } from './record/record-store.ts'
+export { settleAfterRestore } from './recovery/after-restore.ts'
 export { examineWorkspace, isUnreadable, type WorkspaceExam } from './recovery/examine.ts'
 export type { TagCounter } from './recovery/inspect.ts'
 export { type Abandoned, findAbandoned, listRecorded, orphanResources, type Recorded } from './recovery/release.ts'

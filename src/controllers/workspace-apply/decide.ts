@@ -109,8 +109,9 @@ function decideRun(observed: Observed, workspace: Workspace): Decision<Action> {
   const { view, slot, apply } = observed
   const run = view.record?.run
   const isAsked = observed.retryToken !== undefined && observed.retryToken !== run?.retryToken
-  if (isAsApplied(view.record, workspace.hash) && !isAsked) return done
-  if (isCorrectionDropped(observed, workspace) && !isAsked) return done
+  const isRunNeeded = isAsked || observed.approval.isUnconfirmed === true
+  if (isAsApplied(view.record, workspace.hash) && !isRunNeeded) return done
+  if (isCorrectionDropped(observed, workspace) && !isRunNeeded) return done
   if (apply.spec.suspend) return waiting('Suspended', 'spec.suspend is set: no run is started')
   if (observed.otherTenant !== undefined) {
     return stalled(

@@ -118,6 +118,7 @@ export async function observeApply(
     template && isQuiet
       ? await tryRender(sources(objects, clock, apply, failedRunOf(view.record)), refs, template, asTarget(apply))
       : { rendering: undefined, forbidden: undefined }
+  const cluster = clusterOf(cache, clusterKind, apply)
   const credentialsChanged = isQuiet && (await areCredentialsChanged(objects, view.record, apply))
   const isDone = rendering?.ok === true && isAsApplied(view.record, rendering.workspace.hash)
   return {
@@ -128,7 +129,7 @@ export async function observeApply(
       isRecordDamaged || needsReconstruction(apply, view)
         ? await engine.reconstruct(ownerOf(apply), reportedResources(apply))
         : undefined,
-    paused: pauseOf(clusterOf(cache, clusterKind, apply), apply),
+    paused: pauseOf(cluster && readCluster(cluster), apply),
     template,
     forbidden:
       found && !isAllowed
@@ -142,7 +143,7 @@ export async function observeApply(
     cycle: cycleOf(cache, apply),
     dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
     slot: template ? slotOf(cache, apply, template) : { is: 'now' },
-    approval: await observeApproval(objects, apply, template, view.record, approval, clock.now()),
+    approval: await observeApproval(objects, apply, template, view.record, approval, clock.now(), cluster),
     speculation: observeSpeculation(cache, apply, clock.now()),
     drift: await observeDrift(engine, apply, template, view.record, rendering, clock.now()),
     otherTenant: singleTenant && !isDone ? otherTenant(cache, apply) : undefined,
@@ -212,9 +213,7 @@ function toolOf(
 function clusterOf(cache: World['cache'], clusterKind: KindRef | undefined, apply: WorkspaceTemplateApply) {
   const { namespace = '', labels } = apply.metadata
   const name = labels?.[CLUSTER_NAME_LABEL]
-  if (clusterKind === undefined || name === undefined) return undefined
-  const cluster = cache.get(clusterKind, { namespace, name })
-  return cluster && readCluster(cluster)
+  return clusterKind === undefined || name === undefined ? undefined : cache.get(clusterKind, { namespace, name })
 }
 
 async function tryRender(

@@ -1,6 +1,7 @@
 // Approval of plans: which rules hold for an apply, what people have answered, and whether a run may start. An approval names
 // the hash of one plan; it counts for that plan alone, and only as long as that plan has not expired.
 import {
+  type AnyObject,
   APPROVED_AT_ANNOTATION,
   APPROVED_BY_ANNOTATION,
   APPROVED_PLAN_ANNOTATION,
@@ -22,6 +23,8 @@ export interface ApprovalOptions {
   /** For applies whose own spec and whose template leave it open. */
   readonly mode: ApprovalPolicy['mode']
   readonly expirySeconds: number
+  /** When everything here came from a backup, RFC 3339: the first plan of every workspace since then waits for approval. */
+  readonly restoredAt?: string | undefined
 }
 
 export const DEFAULT_APPROVAL: ApprovalOptions = {
@@ -39,9 +42,11 @@ export interface ObservedApproval {
   readonly answer: Answer | undefined
   /** Seconds until the plan that waits expires; zero or less means that it has. */
   readonly leftSeconds: number
+  /** No run has succeeded since the restore: a run is needed, and its plan waits unless it is empty. */
+  readonly isUnconfirmed?: boolean
 }
 
-/** The apply decides, then its template, then the manager. */
+/** The apply decides, then its template, then the manager. The first plan after a restore always waits. */
 export async function observeApproval(
   objects: Objects,
   apply: WorkspaceTemplateApply,
@@ -49,12 +54,17 @@ export async function observeApproval(
   record: RunRecord | undefined,
   options: ApprovalOptions,
   nowMs: number,
+  cluster?: AnyObject,
 ): Promise<ObservedApproval> {
   const given = apply.spec.guard ?? template?.spec.guard
-  const proposed = record?.proposed
+  const isUnconfirmed = needsConfirmation(options.restoredAt, [apply, cluster], record)
+  // One that was made before the restore counts as expired.
+  const proposed =
+    record?.proposed && isAtOrBefore(record.proposed.madeAt, options.restoredAt) ? undefined : record?.proposed
   return {
+    isUnconfirmed,
     policy: {
-      mode: apply.spec.approval ?? template?.spec.approval ?? options.mode,
+      mode: isUnconfirmed ? 'Manual' : (apply.spec.approval ?? template?.spec.approval ?? options.mode),
       guard: given ?? DEFAULT_GUARD,
       givenGuard: given !== undefined,
       expirySeconds: options.expirySeconds,
@@ -63,6 +73,22 @@ export async function observeApproval(
     leftSeconds: proposed ? Math.ceil((Date.parse(proposed.expiresAt) - nowMs) / 1000) : 0,
   }
 }
+
+/**
+ * What the backup knows of a workspace may be older than its infrastructure, until a plan was empty or approved. An apply that
+ * was made later for a cluster of the backup counts too: it may have existed before. `subjects`: the apply and its cluster.
+ */
+export function needsConfirmation(
+  restoredAt: string | undefined,
+  subjects: readonly (Pick<AnyObject, 'metadata'> | undefined)[],
+  record: RunRecord | undefined,
+): boolean {
+  if (record?.applied && !isAtOrBefore(record.applied.at, restoredAt)) return false
+  return subjects.some((subject) => isAtOrBefore(subject?.metadata.creationTimestamp, restoredAt))
+}
+
+const isAtOrBefore = (at: string | undefined, limit: string | undefined): boolean =>
+  at !== undefined && limit !== undefined && Date.parse(at) <= Date.parse(limit)
 
 /** What was answered to this plan, or to another one. */
 async function answerTo(
@@ -118,8 +144,11 @@ function waitingText({ apply, view, approval }: Observed, { hash, because, guard
   const { name } = apply.metadata
   const { add = 0, change = 0, destroy = 0, replace = 0 } = view.record?.run?.plan ?? {}
   const counts = `${add + replace} to add, ${change} to change, ${destroy + replace} to destroy`
-  const why =
-    because === 'Manual' ? 'approval is Manual' : `it replaces or destroys guarded resources: ${listed(guarded)}`
+  const why = approval.isUnconfirmed
+    ? 'it is the first one after a restore and may repeat what was made after the backup'
+    : because === 'Manual'
+      ? 'approval is Manual'
+      : `it replaces or destroys guarded resources: ${listed(guarded)}`
   const other =
     approval.answer?.is === 'approved' ? `. The approval of plan ${approval.answer.plan} does not count for it` : ''
   return `Plan ${hash} waits for approval (${counts}), because ${why}${other}. To read it: capt plan ${name}. To apply it: capt approve ${name} --plan ${hash}`
