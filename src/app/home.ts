@@ -26,6 +26,7 @@ import {
   type Simulation,
   simulatedInstances,
 } from '#simulation'
+import { prepareRestored } from './backup/prepare-restored.ts'
 import { markHome } from './home-lease.ts'
 import { type Manager, type ManagerOptions, startManager } from './manager.ts'
 
@@ -89,13 +90,15 @@ export async function startHome(options: HomeOptions): Promise<Home> {
   try {
     await server.ready()
     const kubeconfig = server.kubeconfig()
+    const access = await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock })
+    const restoredAt = await prepareRestored(options.dataDir, access, clock)
     const manager = await startManager({
-      access: await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock }),
+      access,
       controllers: CONTROLLER_GROUPS,
       instances: simulatedInstances,
       workDir: join(options.dataDir, 'runs'),
       engine: options.engine,
-      ...(options.approval ? { approval: options.approval } : {}),
+      approval: { ...options.approval, ...(restoredAt === undefined ? {} : { restoredAt }) },
       ...(options.simulateWithoutTerraform ? { simulateWithoutTerraform: true } : {}),
       ...(options.runner ? { runner: options.runner } : {}),
       logLevel: options.logLevel,

@@ -75,7 +75,7 @@ export interface ManagerOptions {
   readonly runner?: readonly string[]
   /** How many runs at once; what is left out has its default. */
   readonly limits?: Partial<Limits>
-  readonly approval?: Partial<Pick<ApprovalOptions, 'mode' | 'expirySeconds'>>
+  readonly approval?: Partial<ApprovalOptions>
   /** `namespace/name` of the Secret with the webhook of namespaces that have none of their own. */
   readonly notificationSecret?: string | undefined
   /** Of runs in Jobs. */

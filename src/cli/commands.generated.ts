@@ -10,6 +10,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/run/complete.ts'),
   },
   {
+    name: 'backup',
+    group: 'Run capt',
+    summary: 'Write an encrypted backup of an embedded home',
+    load: () => import('./commands/run/backup.ts'),
+  },
+  {
     name: 'completion',
     group: 'Run capt',
     summary: 'Print the completion script of a shell',
@@ -32,6 +38,12 @@ export const COMMANDS: readonly Entry[] = [
     group: 'Run capt',
     summary: 'Run the controllers against a management cluster',
     load: () => import('./commands/run/manager.ts'),
+  },
+  {
+    name: 'restore',
+    group: 'Run capt',
+    summary: 'Make an embedded home from a backup',
+    load: () => import('./commands/run/restore.ts'),
   },
   {
     name: 'runner',
