@@ -141,6 +141,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     throw new CaptError('CAPT_USAGE', 'Secrets are watched in one namespace only', {
       hint: 'add --namespace, or leave --watch-secrets out: they are read by name then',
     })
+  refuseFutureRestore(options.approval?.restoredAt, clock)
   const level = levelOf(options.logLevel)
   const log = jsonLog({ level, to: options.logTo })
   const chosen: AccessOptions = {
@@ -399,6 +400,14 @@ function switchLevelOnSignal(log: LeveledLog, level: LogLevel): () => void {
   }
   process.on('SIGUSR2', onSignal)
   return () => void process.off('SIGUSR2', onSignal)
+}
+
+/** Runs are compared with that time: none could ever be after it. */
+function refuseFutureRestore(restoredAt: string | undefined, clock: Clock): void {
+  if (restoredAt === undefined || Date.parse(restoredAt) <= clock.now()) return
+  throw new CaptError('CAPT_BACKUP_AHEAD', `The restore was at ${restoredAt}, which is in the future by this clock`, {
+    hint: 'set the clock of this machine, or correct --restored-at',
+  })
 }
 
 function levelOf(text: string): LogLevel {

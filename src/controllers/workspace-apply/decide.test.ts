@@ -106,6 +106,14 @@ describe('workspace apply', () => {
 
   it('is done when these inputs were applied', () => expect(anObservation({ run: aRun() }), { is: 'done' }))
 
+  it('runs once after a restore although these inputs were applied, with approval Manual', () => {
+    const policy = { mode: 'Manual', guard: [], expirySeconds: 3600 } as const
+    const approval = { policy, answer: undefined, leftSeconds: 0, isUnconfirmed: true }
+    const start = { is: 'act', actions: [{ do: 'start-run', verb: 'apply', hash, approval: { mode: 'Manual' } }] }
+    expect(anObservation({ run: aRun(), approval }), start)
+    expect(anObservation({ run: aRun(), approval, apply: apply({ suspend: true }) }), { reason: 'Suspended' })
+  })
+
   it('looks again at ConfigMaps and Secrets it read, and is woken for nothing else', () => {
     assert.deepEqual(decide(anObservation({ run: aRun() })), { is: 'done' })
     expect(anObservation({ run: aRun(), recheckSeconds: 300 }), { is: 'done', retryAfterSeconds: 300 })

@@ -120,7 +120,9 @@ export async function observeApply(
       : { rendering: undefined, forbidden: undefined }
   const cluster = clusterOf(cache, clusterKind, apply)
   const credentialsChanged = isQuiet && (await areCredentialsChanged(objects, view.record, apply))
-  const isDone = rendering?.ok === true && isAsApplied(view.record, rendering.workspace.hash)
+  const observedApproval = await observeApproval(objects, apply, template, view.record, approval, clock.now(), cluster)
+  const isAsIs = rendering?.ok === true && isAsApplied(view.record, rendering.workspace.hash)
+  const isDone = isAsIs && observedApproval.isUnconfirmed !== true
   return {
     apply,
     owner: ownerOf(apply),
@@ -143,7 +145,7 @@ export async function observeApply(
     cycle: cycleOf(cache, apply),
     dependents: apply.metadata.deletionTimestamp ? dependentsOf(cache, apply) : [],
     slot: template ? slotOf(cache, apply, template) : { is: 'now' },
-    approval: await observeApproval(objects, apply, template, view.record, approval, clock.now(), cluster),
+    approval: observedApproval,
     speculation: observeSpeculation(cache, apply, clock.now()),
     drift: await observeDrift(engine, apply, template, view.record, rendering, clock.now()),
     otherTenant: singleTenant && !isDone ? otherTenant(cache, apply) : undefined,

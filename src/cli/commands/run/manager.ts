@@ -10,6 +10,9 @@ import { shutdownOf, superviseFirstProcess } from '../../init-process.ts'
 import { CONFIG_OPTION, readSettings } from '../../settings.ts'
 import { addressOf } from './up.ts'
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
+const TIME_HINT = 'a time in UTC, such as 2026-01-31T12:00:00Z'
+
 const options = {
   kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the management cluster; in-cluster otherwise.' },
   context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
@@ -76,6 +79,13 @@ const options = {
   'run-memory': { type: 'string', value: 'QUANTITY', about: 'Memory of a run in a Job; 2Gi at most otherwise.' },
   'run-storage': { type: 'string', value: 'QUANTITY', about: 'Disk of a run in a Job; 8Gi at most otherwise.' },
   ...APPROVAL_OPTIONS,
+  'restored-at': {
+    type: 'string',
+    value: 'TIME',
+    about:
+      'When the management cluster was restored from a backup: the first plan of every workspace since then waits for approval unless it is empty.',
+    check: (value) => (TIME.test(value) && !Number.isNaN(Date.parse(value)) ? undefined : TIME_HINT),
+  },
   'concurrent-runs': {
     type: 'string',
     value: 'NUMBER',
@@ -160,7 +170,7 @@ export const command: Command = {
         metrics: address('metrics-bind-address', undefined),
         workDir: path('work-dir') ?? join(io.env['HOME'] ?? homedir(), '.capt', 'runs'),
         engine: text('engine'),
-        approval: approvalOf(settings),
+        approval: { ...approvalOf(settings), restoredAt: text('restored-at') },
         notificationSecret: text('notification-secret'),
         limits: {
           ...countOf('total', 'concurrent-runs', text('concurrent-runs')),

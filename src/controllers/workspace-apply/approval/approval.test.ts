@@ -12,7 +12,14 @@ import {
 import { type ApprovalPolicy, type ProposedPlan, policyHash, type Run } from '#engine'
 import { anApply, aTemplate, memoryCluster } from '#testing'
 import type { Observed } from '../observe.ts'
-import { approvalConditions, approvalGate, DEFAULT_APPROVAL, observeApproval, planStatus } from './approval.ts'
+import {
+  approvalConditions,
+  approvalGate,
+  DEFAULT_APPROVAL,
+  needsConfirmation,
+  observeApproval,
+  planStatus,
+} from './approval.ts'
 
 const MANUAL = { ...DEFAULT_APPROVAL, mode: 'Manual' } as const
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z')
@@ -171,4 +178,38 @@ describe('A plan that waits', () => {
       )
       assert.equal(policy.mode, wanted)
     })
+})
+
+describe('After a restore', () => {
+  const RESTORED = '2026-01-01T00:00:00Z'
+  const before = { metadata: { name: 'x', creationTimestamp: '2025-12-31T00:00:00Z' } }
+  const after = { metadata: { name: 'x', creationTimestamp: '2026-01-01T00:00:01Z' } }
+  const appliedAt = (at: string) => ({ applied: { at } }) as unknown as NonNullable<Observed['view']['record']>
+
+  for (const [what, restoredAt, subjects, record, answer] of [
+    ['nothing was restored', undefined, [before, before], undefined, false],
+    ['the apply is in the backup and was never applied', RESTORED, [before, undefined], undefined, true],
+    ['it was applied before', RESTORED, [before, undefined], appliedAt('2025-12-31T12:00:00Z'), true],
+    ['it was applied in the second of the restore', RESTORED, [before, undefined], appliedAt(RESTORED), true],
+    ['it was applied since', RESTORED, [before, before], appliedAt('2026-01-01T00:00:01Z'), false],
+    ['the apply is new', RESTORED, [after, undefined], undefined, false],
+    ['the apply is new and its cluster is in the backup', RESTORED, [after, before], undefined, true],
+    ['apply and cluster are new', RESTORED, [after, after], undefined, false],
+  ] as const)
+    it(`the first plan ${answer ? 'waits' : 'is not held'} when ${what}`, () => {
+      assert.equal(needsConfirmation(restoredAt, subjects, record), answer)
+    })
+
+  it('approval is Manual whatever the spec says, and a plan from before counts as expired', async () => {
+    const cluster = memoryCluster()
+    const options = { ...DEFAULT_APPROVAL, restoredAt: RESTORED }
+    const record = { proposed: proposedBy({ mode: 'Manual', guard: [] }) } as unknown as Parameters<
+      typeof observeApproval
+    >[3]
+    const given = { ...anApply({ approval: 'Auto' }), ...before } as unknown as WorkspaceTemplateApply
+    const observed = await observeApproval(cluster.objects, given, aTemplate(), record, options, NOW_MS)
+    assert.equal(observed.policy.mode, 'Manual')
+    assert.equal(observed.isUnconfirmed, true)
+    assert.deepEqual([observed.answer, observed.leftSeconds], [undefined, 0])
+  })
 })
