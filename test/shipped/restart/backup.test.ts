@@ -164,6 +164,7 @@ resource "terraform_data" "x" {
   })
 
   it('goes on as before once the plan is approved', async () => {
+    assert.match(await shipped.captOk(['plan', 'unfinished', ...at()]), /Plan: 1 to add, 0 to change, 0 to destroy\./)
     const { hash } = (await get('unfinished'))!.status!.plan!
     await shipped.captOk(['approve', 'unfinished', '--plan', hash!, ...at()])
     const first = await untilApplied('unfinished')
