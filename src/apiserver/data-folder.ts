@@ -21,7 +21,7 @@ import { type KeySource, sealDatabase } from './store/seal-database.ts'
 import { openStore, type Store } from './store/store.ts'
 import { writeSecret } from './write-secret.ts'
 
-export interface DataFolder {
+interface DataFolder {
   readonly store: Store
   readonly authority: Authority
   /** Port that the API listened on last; undefined in a new folder. */

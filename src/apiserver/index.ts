@@ -1,7 +1,7 @@
 // Being an API server: a Kubernetes-compatible API on loopback, durable in one folder, with isolated realms.
 export { unpackFiles } from './backup/container.ts'
 export { refuseUnlessEmpty, restoreFolder } from './backup/restore-folder.ts'
-export { type RestoreMark, readRestoreMark, writeRestoreMark } from './backup/restore-mark.ts'
+export { readRestoreMark, writeRestoreMark } from './backup/restore-mark.ts'
 export { type BackupFacts, fingerprintOf, readBackup, sealBackup } from './backup/sealed-file.ts'
 export { openDataFolder } from './data-folder.ts'
 export { readKey } from './data-key.ts'

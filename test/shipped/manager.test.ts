@@ -72,6 +72,27 @@ describe('capt manager', { skip }, () => {
       assert.equal(await manager.stop(), 0, manager.err())
     })
 
+  it('plans every workspace once after a restore, and an empty plan confirms it', async () => {
+    const flags = ['manager', '--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', '0', '--restored-at']
+    const late = await shipped.capt([...flags, '2999-01-01T00:00:00Z'])
+    assert.match(late.err, /CAPT_BACKUP_AHEAD/)
+    assert.equal((await shipped.capt([...flags, 'yesterday'])).code, 2)
+    const at = { name: 'flag', namespace: 'default' }
+    const statusOf = async () =>
+      (await connection.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, at))!.status!
+    const before = await statusOf()
+    const manager = shipped.start([...flags, before.lastAppliedTime!])
+    let last = before
+    const isConfirmed = async () => {
+      last = await statusOf()
+      return last.phase === 'Applied' && last.lastAppliedTime! > before.lastAppliedTime!
+    }
+    await waitUntil('another run', isConfirmed, 60_000, () => `${JSON.stringify(last)}\n${manager.err().slice(-3000)}`)
+    assert.equal(last.plan?.add, 0)
+    assert.notEqual(last.run?.id, before.run?.id)
+    assert.equal(await manager.stop(), 0, manager.err())
+  })
+
   it('switches its log to debug and back, and stays alive but not ready while the API server is away', async () => {
     const port = await freePort()
     const flags = ['--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', `127.0.0.1:${port}`]

@@ -56,10 +56,16 @@ describe('The file of a backup', () => {
   })
 })
 
+async function bytesOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  return Buffer.concat(parts)
+}
+
 async function snapshotOf(dataDir: string): Promise<Buffer> {
   const folder = openDataFolder({ path: dataDir, now: Date.now() })
   try {
-    return Buffer.concat(await Array.fromAsync(await folder.snapshot()))
+    return await bytesOf(await folder.snapshot())
   } finally {
     folder.release()
   }
@@ -136,7 +142,7 @@ describe('A data folder', () => {
     const dataDir = join(root, 'commanded')
     const keyCommand = `echo ${KEY.toString('base64')}`
     const folder = openDataFolder({ path: dataDir, now: Date.now(), keyCommand })
-    const content = Buffer.concat(await Array.fromAsync(await folder.snapshot()))
+    const content = await bytesOf(await folder.snapshot())
     folder.release()
     assert.deepEqual([...unpackFiles(content)!.keys()], ['authority.json', 'objects.db'])
   })
@@ -153,7 +159,10 @@ describe('A restore', () => {
       assert.equal(existsSync(target), false)
     }
     untouched('CAPT_BACKUP_DAMAGED', content.subarray(0, -1))
-    untouched('CAPT_BACKUP_DAMAGED', Buffer.from('{"files":[{"name":"../x","bytes":0},{"name":"objects.db","bytes":0}]}\n'))
+    untouched(
+      'CAPT_BACKUP_DAMAGED',
+      Buffer.from('{"files":[{"name":"../x","bytes":0},{"name":"objects.db","bytes":0}]}\n'),
+    )
     untouched('CAPT_BACKUP_DAMAGED', Buffer.from('{"files":[{"name":"port","bytes":0}]}\n'))
     const database = new DatabaseSync(join(source, 'objects.db'))
     database.exec('PRAGMA user_version = 99')
@@ -185,7 +194,7 @@ async function fetchSnapshot({ url, token, caPem }: { url: string; token: string
   const { request } = await import('node:https')
   return await new Promise((resolve, reject) => {
     const call = request(`${url}/snapshot`, { ca: caPem, headers: { authorization: `Bearer ${token}` } }, (answer) => {
-      Array.fromAsync(answer as AsyncIterable<Buffer>).then((parts) => resolve(Buffer.concat(parts)), reject)
+      bytesOf(answer).then(resolve, reject)
     })
     call.on('error', reject)
     call.end()

@@ -14,7 +14,7 @@ export interface RestoreMark {
   readonly isPrepared: boolean
 }
 
-export const MARK_FILE = 'restored.json'
+const MARK_FILE = 'restored.json'
 
 /** Undefined in a folder that was never restored. */
 export function readRestoreMark(folder: string): RestoreMark | undefined {

@@ -36,7 +36,11 @@ describe('A record of a backup', () => {
     })
 
   it('names what the run was making as suspects', () => {
-    const record = { ...newRecord('w'), run: aRun(), inFlight: inFlight as unknown as NonNullable<RunRecord['inFlight']> }
+    const record = {
+      ...newRecord('w'),
+      run: aRun(),
+      inFlight: inFlight as unknown as NonNullable<RunRecord['inFlight']>,
+    }
     assert.deepEqual(
       settledRecord(record, AT).suspects.map(({ address }) => address),
       ['a.b'],
@@ -67,8 +71,7 @@ describe('settleAfterRestore', () => {
       await objects.create<Lease>(LeaseKind, { ...lease, metadata: { ...key, name, finalizers } } as unknown as Lease)
     for (let times = 0; times < 2; times++) {
       await settleAfterRestore(objects, Date.parse(AT))
-      for (const one of [key, checksKey(key)])
-        assert.equal((await readRecord(objects, one))?.record.run?.phase, 'Lost')
+      for (const one of [key, checksKey(key)]) assert.equal((await readRecord(objects, one))?.record.run?.phase, 'Lost')
       for await (const { metadata } of objects.list<Lease>(LeaseKind)) assert.fail(metadata.name)
     }
   })
