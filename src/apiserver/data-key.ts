@@ -20,10 +20,12 @@ export function readKey(
   from: { readonly file: string } | { readonly command: string } | { readonly text: string },
 ): Buffer {
   if ('text' in from) return parseKey(from.text, 'the backup')
-  const source = 'file' in from ? fromFile(from.file) : fromCommand(from.command)
-  const key = source.find()
-  if (!key) throw unusable(source.name, 'there is no such file', undefined)
-  return key
+  if ('command' in from) return runCommand(from.command)
+  try {
+    return parseKey(readFileSync(from.file, 'utf8'), from.file)
+  } catch (error) {
+    throw error instanceof CaptError ? error : unusable(from.file, messageOf(error), error)
+  }
 }
 
 function fromFile(file: string): KeySource {
@@ -50,22 +52,25 @@ function fromFile(file: string): KeySource {
   }
 }
 
-function fromCommand(command: string): KeySource {
-  const run = (): Buffer => {
-    let output: string
-    try {
-      output = execFileSync('/bin/sh', ['-c', command], {
-        encoding: 'utf8',
-        timeout: COMMAND_TIMEOUT_MS,
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-    } catch (error) {
-      // The message of the error repeats the command alone, never its output.
-      throw unusable('the key command', `it failed with ${exitOf(error)}`, undefined)
-    }
-    return parseKey(output, 'the key command')
+const fromCommand = (command: string): KeySource => ({
+  name: 'the key command',
+  find: () => runCommand(command),
+  make: () => runCommand(command),
+})
+
+function runCommand(command: string): Buffer {
+  let output: string
+  try {
+    output = execFileSync('/bin/sh', ['-c', command], {
+      encoding: 'utf8',
+      timeout: COMMAND_TIMEOUT_MS,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+  } catch (error) {
+    // The message of the error repeats the command alone, never its output.
+    throw unusable('the key command', `it failed with ${exitOf(error)}`, undefined)
   }
-  return { name: 'the key command', find: run, make: run }
+  return parseKey(output, 'the key command')
 }
 
 function exitOf(error: unknown): string {

@@ -4,18 +4,10 @@ import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { stringify } from 'yaml'
 import { compileSchema } from '#api'
-import {
-  CaptError,
-  type Clock,
-  isCaptError,
-  issueCertificate,
-  messageOf,
-  sha256,
-  systemClock,
-  toKubeconfig,
-} from '#lib'
+import { CaptError, type Clock, isCaptError, messageOf, sha256, systemClock, toKubeconfig } from '#lib'
 import { openDataFolder } from './data-folder.ts'
 import { createListener } from './http/listener.ts'
+import { servingCertificate } from './http/serving-certificate.ts'
 import type { CompileSchema, Converters } from './kinds/custom.ts'
 import type { ApiObject } from './object.ts'
 import { installCrd, openRealm, type RealmState } from './realm.ts'
@@ -64,7 +56,6 @@ export interface ApiServer extends Realm {
 
 const REALM_PATH = /^(\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)+$/
 const RESERVED = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz', 'metrics', 'snapshot'])
-const CERTIFICATE_DAYS = 825
 
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const { dataDir, host = '127.0.0.1', port = 0, clock = systemClock } = options
@@ -106,13 +97,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     for (const crd of options.crds ?? []) installCrd(root, crd as ApiObject)
     for (const { path } of store.realms()) enter(path)
 
-    const leaf = issueCertificate(authority, {
-      names: ['localhost'],
-      ips: [...new Set(['127.0.0.1', '::1', ...(isAddress(host) ? [host] : [])])],
-      days: CERTIFICATE_DAYS,
-      commonName: 'capt embedded API',
-      now: clock.now(),
-    })
+    const ips = [...new Set(['127.0.0.1', '::1', ...(isAddress(host) ? [host] : [])])]
+    const certificate = servingCertificate(authority, ips, clock)
     const listener = createListener({
       realmFor: (path) => longestRealm(open, path),
       isReady: () => true,
@@ -120,7 +106,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       ...(options.onRequest ? { onRequest: options.onRequest } : {}),
       log,
     })
-    server = createServer({ key: leaf.key, cert: leaf.certificate, minVersion: 'TLSv1.2' }, listener)
+    server = createServer(certificate.context(), listener)
     server.requestTimeout = 60_000
     // A watcher that vanished without a word is noticed by its socket.
     server.on('secureConnection', (socket) => socket.setKeepAlive(true, 30_000))
@@ -150,6 +136,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       }
     }
     const listening = server
+    const endRenewal = certificate.keepValid(listening)
     let closing: Promise<void> | undefined
     return {
       ...present(root),
@@ -168,6 +155,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       },
       realms: () => [...open.keys()].filter((path) => path !== '').sort(),
       close() {
+        endRenewal()
         closing ??= stop(listening, open, folder.release)
         return closing
       },
