@@ -4,7 +4,15 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { type AnyObject, ConfigMapKind, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
+import {
+  type AnyObject,
+  ConfigMapKind,
+  clusterKind,
+  conditionOf,
+  type Lease,
+  LeaseKind,
+  WorkspaceTemplateApply,
+} from '#api'
 import { readRecord } from '#engine'
 import { connect, loadKubeconfig } from '#kube'
 import { findTool } from '../../support/tools.ts'
@@ -58,8 +66,10 @@ describe('a home that is lost and restored from a backup', { skip }, () => {
     until(name, 'Applied', ({ status } = {} as WorkspaceTemplateApply) =>
       Boolean(status?.phase === 'Applied' && (status.lastAppliedTime ?? '') > since),
     )
-  const isClusterReady = async () =>
-    /^Cluster\/demo +ready/m.test((await shipped.capt(['describe', 'cluster', 'demo', ...at()])).out)
+  const isClusterReady = async () => {
+    const cluster = await connection!.objects.get(clusterKind('v1beta2'), { namespace: 'default', name: 'demo' })
+    return cluster !== undefined && conditionOf(cluster, 'Available')?.status === 'True'
+  }
 
   /** One line in the ledger for each time that Terraform makes it. */
   async function apply(name: string, size: number, command: string): Promise<void> {
@@ -174,5 +184,56 @@ resource "terraform_data" "x" {
     await until('unfinished', 'the next run', ({ status } = {} as WorkspaceTemplateApply) =>
       Boolean(status?.phase === 'Applied' && status.appliedHash !== first.status?.appliedHash),
     )
+  })
+})
+
+describe('a home whose key comes from a command', () => {
+  let shipped: Shipped
+  before(() => {
+    shipped = shippedProgram()
+  })
+  after(() => shipped.end())
+
+  it('is backed up while it runs and when it is stopped, and restored without its key in any file', async () => {
+    const path = (name: string) => join(shipped.folder, name)
+    for (const [name, byte] of [
+      ['data.key', 5],
+      ['backup.key', 6],
+    ] as const)
+      writeFileSync(path(name), `${Buffer.alloc(32, byte).toString('base64')}\n`, { mode: 0o600 })
+    const up = ['--engine', 'simulated', '--dashboard', 'off', '--data-key-command', 'cat data.key']
+    const home = await shipped.up('home', up)
+    const at = ['--kubeconfig', home.kubeconfig]
+
+    const without = await shipped.capt(['backup', '-o', 'a.backup', ...at])
+    assert.equal(without.code, 2, without.err)
+    assert.match(without.err, /--key-command/)
+    assert.equal(existsSync(path('a.backup')), false)
+    await shipped.captOk(['backup', '-o', 'a.backup', ...at, '--key-file', 'backup.key'])
+    const env = { ...shipped.env, CAPT_DATA_KEY_COMMAND: 'cat data.key' }
+    await shipped.captOk(['backup', '-o', 'b.backup', '--data', 'home'], { env })
+    await home.stop()
+
+    const kept = readFileSync(path('a.backup'))
+    const again = await shipped.capt(['backup', '-o', 'a.backup', '--data', 'home'], { env })
+    assert.equal(again.code, 2, again.err)
+    assert.deepEqual(readFileSync(path('a.backup')), kept)
+    await shipped.captOk(['backup', '-o', 'a.backup', '--data', 'home', '--key-file', 'backup.key', '--yes'], { env })
+    assert.notDeepEqual(readFileSync(path('a.backup')), kept)
+    const none = await shipped.capt(['backup', '-o', 'c.backup', '--data', 'nowhere'])
+    assert.match(none.err, /CAPT_BACKUP_NO_HOME/)
+    assert.equal(existsSync(path('nowhere')), false)
+
+    await shipped.captOk(['restore', 'a.backup', '--data', 'first', '--key-file', 'backup.key'])
+    await shipped.captOk(['restore', 'b.backup', '--data', 'second', '--key-command', 'cat data.key'])
+    assert.deepEqual(
+      ['first', 'second'].filter((name) => existsSync(path(`${name}/encryption.key`))),
+      [],
+    )
+    const closed = await shipped.capt(['up', '--data', 'first'])
+    assert.match(closed.err, /CAPT_DATA_KEY_MISSING/)
+    const restored = await shipped.up('second', up)
+    assert.equal(restored.url, home.url)
+    await restored.stop()
   })
 })
