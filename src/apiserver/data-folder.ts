@@ -1,5 +1,6 @@
 // The folder that holds everything: the database, the authority that signs our certificate, and the port. Only its owner
 // can read it. Who holds it at the moment is written down for people; the lock itself is the database's.
+import { X509Certificate } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
@@ -12,7 +13,7 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type Authority, CaptError, createAuthority, isCaptError, messageOf } from '#lib'
+import { type Authority, CaptError, createAuthority, isCaptError, messageOf, renewAuthority } from '#lib'
 import { packFolder } from './backup/container.ts'
 import { BACKED_UP, DATABASE } from './backup/restore-folder.ts'
 import { KEY_FILE, keySource } from './data-key.ts'
@@ -147,22 +148,31 @@ function readHolder(path: string): { pid: number; since: string } | undefined {
   }
 }
 
-/** Made once and kept, so that a kubeconfig stays valid over restarts. */
+/** Made once and kept, so that a kubeconfig stays valid over restarts; in its last year its certificate is renewed. */
 function readAuthority(path: string, now: number): Authority {
   const file = join(path, 'authority.json')
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Authority
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ENOENT') {
-      throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: ${messageOf(error)}`, {
-        hint: 'remove the file: a new authority is made, and kubeconfigs written before must be written again',
-        cause: error,
-      })
-    }
-  }
-  const authority = createAuthority({ name: 'capt embedded authority', now })
+  const known = readKnownAuthority(file)
+  if (known && endOf(known) - now > RENEW_AUTHORITY_MS) return known
+  const authority = known ? renewAuthority(known, { now }) : createAuthority({ name: 'capt embedded authority', now })
   writeSecret(file, JSON.stringify(authority))
   return authority
+}
+
+const RENEW_AUTHORITY_MS = 365 * 86_400_000
+const endOf = ({ certificate }: Authority): number => new X509Certificate(certificate).validToDate.getTime()
+
+function readKnownAuthority(file: string): Authority | undefined {
+  try {
+    const authority = JSON.parse(readFileSync(file, 'utf8')) as Authority
+    endOf(authority)
+    return authority
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ENOENT') return undefined
+    throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: ${messageOf(error)}`, {
+      hint: 'remove the file: a new authority is made, and kubeconfigs written before must be written again',
+      cause: error,
+    })
+  }
 }
 
 function readPort(file: string): number | undefined {

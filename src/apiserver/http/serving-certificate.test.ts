@@ -68,3 +68,22 @@ describe('The certificate of the embedded API', () => {
     }
   })
 })
+
+describe('The authority of a data folder', () => {
+  it('is renewed in its last year, and kubeconfigs from before and after are both valid', async () => {
+    const started = await startInTempFolder({ clock: { ...systemClock, now: () => Date.now() - 3400 * DAY_MS } })
+    try {
+      const before = started.server
+      const after = await started.restart({ clock: systemClock })
+      assert.notEqual(after.caPem, before.caPem)
+      for (const caPem of [before.caPem, after.caPem]) {
+        const api = rawApi({ url: after.url, token: before.token, caPem })
+        assert.equal((await api.call('GET', '/api/v1/namespaces/default')).code, 200)
+        api.close()
+      }
+      assert.equal((await started.restart({ clock: systemClock })).caPem, after.caPem)
+    } finally {
+      await started.end()
+    }
+  })
+})

@@ -8,7 +8,7 @@ const CERTIFICATE_DAYS = 825
 const DAY_MS = 86_400_000
 const RENEW_BEFORE_MS = 30 * DAY_MS
 
-export interface ServingCertificate {
+interface ServingCertificate {
   /** For the TLS server. */
   context(): { readonly key: string; readonly cert: string; readonly minVersion: 'TLSv1.2' }
   /** Looks every day; returns how to end it. */

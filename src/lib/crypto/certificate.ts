@@ -1,6 +1,14 @@
 // Certificates for our own loopback and in-cluster servers, made without openssl: a private authority and leaves signed
 // by it (EC P-256, ECDSA with SHA-256). Only what TLS peers check is written; everything else is left out.
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto'
 import { isIP, isIPv4 } from 'node:net'
 import { CaptError } from '../errors.ts'
 import * as der from './der.ts'
@@ -51,8 +59,18 @@ const DAY_MS = 86_400_000
 const BACKDATE_MS = 3_600_000
 
 export function createAuthority(options: AuthorityOptions = {}): Authority {
-  const { name = 'capt authority', days = 3650, now = Date.now() } = options
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return selfSignedAuthority(options.name ?? 'capt authority', privateKey, options)
+}
+
+/** The same key and name with a new period: what either certificate signs is trusted by whoever trusts the other. */
+export function renewAuthority({ name, key }: Authority, options: Omit<AuthorityOptions, 'name'> = {}): Authority {
+  return selfSignedAuthority(name, createPrivateKey(key), options)
+}
+
+function selfSignedAuthority(name: string, privateKey: KeyObject, options: AuthorityOptions): Authority {
+  const { days = 3650, now = Date.now() } = options
+  const publicKey = createPublicKey(privateKey)
   const subject = distinguishedName(name, [])
   const extensions = [
     extension(OID.basicConstraints, der.sequence(der.boolean(true), der.integer(0)), true),
