@@ -1,7 +1,7 @@
 # Tags by which Karpenter finds subnets and the security group. A tag has one value: another cluster's is never overwritten.
 
 data "aws_subnet" "node" {
-  for_each = var.manage_discovery_tags ? local.subnet_ids : []
+  for_each = var.manage_discovery_tags || var.default_node_pool ? local.subnet_ids : []
   id       = each.value
 }
 

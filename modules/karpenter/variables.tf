@@ -228,3 +228,45 @@ variable "zonal_shift" {
   type        = bool
   default     = false
 }
+
+variable "default_node_pool" {
+  description = "Make a first NodePool and its EC2NodeClass, as node_pool describes them. They go before Karpenter in a destroy."
+  type        = bool
+  default     = false
+}
+
+variable "node_pool" {
+  description = "The first pool: on-demand instances of the categories c, t, m above generation 2 in the zones of the subnets, at most 1000 CPU, consolidated. An empty image pins what EKS recommends at the installation."
+  type = object({
+    name                 = optional(string, "default")
+    capacity_types       = optional(list(string), ["on-demand"])
+    instance_categories  = optional(list(string), ["c", "t", "m"])
+    generation_above     = optional(number, 2)
+    zones                = optional(list(string), [])
+    cpu_limit            = optional(number, 1000)
+    consolidation_policy = optional(string, "WhenEmptyOrUnderutilized")
+    consolidate_after    = optional(string, "1m")
+    expire_after         = optional(string, "Never")
+    image                = optional(string, "")
+  })
+  default = {}
+
+  validation {
+    condition     = can(regex("^([a-z0-9]+@v[0-9.]+)?$", var.node_pool.image))
+    error_message = "node_pool.image is an exact alias like al2023@v20261102: latest replaces every node whenever AWS publishes an image."
+  }
+  validation {
+    condition     = contains(["WhenEmpty", "WhenEmptyOrUnderutilized"], var.node_pool.consolidation_policy)
+    error_message = "node_pool.consolidation_policy is WhenEmpty or WhenEmptyOrUnderutilized."
+  }
+  validation {
+    condition     = length(setsubtract(var.node_pool.capacity_types, ["on-demand", "spot", "reserved"])) == 0
+    error_message = "node_pool.capacity_types are on-demand, spot and reserved."
+  }
+}
+
+variable "drain_timeout" {
+  description = "Seconds that a destroy waits for the machines of the first pool to end before it gives up; nothing else is destroyed before."
+  type        = number
+  default     = 1800
+}

@@ -2,9 +2,10 @@
 # Speaks to the cluster's API where Terraform cannot: one entry of aws-auth, and the question whether NodePools or
 # NodeClaims are left. POSIX sh, sed and awk only.
 #
-#   cluster.sh aws-auth-add | aws-auth-remove | gate
+#   cluster.sh aws-auth-add | aws-auth-remove | gate | drained
 #
-# Environment: ENDPOINT, CA_DATA (base64), CLUSTER_NAME, REGION, ROLE_ARN (aws-auth only).
+# Environment: ENDPOINT, CA_DATA (base64), CLUSTER_NAME, REGION, ROLE_ARN (aws-auth only), OWN_POOL (the pool that the module
+# removes itself), DRAIN_SECONDS and POLL_SECONDS (drained only).
 # The token is signed by `aws eks get-token`, or taken from KUBE_TOKEN; it never becomes an argument of a process.
 set -eu
 
@@ -106,9 +107,9 @@ edit_remove() {
   esac
 }
 
-# left KIND PLURAL: sets held=true and says why while objects of the kind exist, or nobody can say.
+# left KIND PATH [QUERY]: sets held=true and says why while objects of the kind exist, or nobody can say.
 left() {
-  status=$(request GET "/apis/karpenter.sh/v1/$2?pretty=false")
+  status=$(request GET "/apis/$2?pretty=false${3:-}")
   if [ "$status" = 404 ]; then return 0; fi
   if [ "$status" != 200 ]; then
     held=true
@@ -124,18 +125,47 @@ left() {
   echo "$1s still exist in $CLUSTER_NAME:" $names >&2
 }
 
-# A NodePool that is gone may have left NodeClaims that still drain: their instances run until they are done.
+is_forced() {
+  [ "${KARPENTER_FORCE_DESTROY:-}" = true ] || return 1
+  echo "Going on: instances with the tag kubernetes.io/cluster/$CLUSTER_NAME=owned and karpenter.sh/nodepool are left behind." >&2
+}
+
+# A NodePool that is gone may have left NodeClaims that still drain: their instances run until they are done. The pool of the
+# module goes after this, and `drained` waits for its machines.
 gate() {
   held=
-  left NodePool nodepools
-  left NodeClaim nodeclaims
-  [ -n "$held" ] || return 0
-  if [ "${KARPENTER_FORCE_DESTROY:-}" = true ]; then
-    echo "Going on: instances with the tag kubernetes.io/cluster/$CLUSTER_NAME=owned and karpenter.sh/nodepool are left behind." >&2
-    return 0
+  if [ -n "${OWN_POOL:-}" ]; then
+    left NodePool karpenter.sh/v1/nodepools "&fieldSelector=metadata.name%21%3D$OWN_POOL"
+  else
+    left NodePool karpenter.sh/v1/nodepools
+    left NodeClaim karpenter.sh/v1/nodeclaims
   fi
+  [ -n "$held" ] || return 0
+  if is_forced; then return 0; fi
   echo "Delete them and wait until no NodeClaim is left: kubectl delete nodepools --all && kubectl wait --for=delete nodeclaims --all" >&2
   echo "Nothing was destroyed. KARPENTER_FORCE_DESTROY=true goes on and leaves their instances running." >&2
+  exit 1
+}
+
+# After the pool of the module was deleted: its machines and its class need the controller to end, so it must not go before.
+drained() {
+  waited=0
+  while :; do
+    held=
+    {
+      left NodePool karpenter.sh/v1/nodepools
+      left NodeClaim karpenter.sh/v1/nodeclaims
+      left EC2NodeClass karpenter.k8s.aws/v1/ec2nodeclasses "&fieldSelector=metadata.name%3D${OWN_POOL:-default}"
+    } 2>"$WORK/held"
+    [ -n "$held" ] || return 0
+    if is_forced; then return 0; fi
+    [ "$waited" -lt "${DRAIN_SECONDS:-1800}" ] || break
+    sleep "${POLL_SECONDS:-5}"
+    waited=$((waited + ${POLL_SECONDS:-5}))
+  done
+  cat "$WORK/held" >&2
+  echo "The pool is deleted, and its machines did not end in time: look for PodDisruptionBudgets and karpenter.sh/do-not-disrupt." >&2
+  echo "Karpenter was not touched. Destroy again to go on; KARPENTER_FORCE_DESTROY=true leaves the machines behind." >&2
   exit 1
 }
 
@@ -143,8 +173,9 @@ case "${1:-}" in
 aws-auth-add) aws_auth add ;;
 aws-auth-remove) aws_auth remove ;;
 gate) gate ;;
+drained) drained ;;
 *)
-  echo "usage: cluster.sh aws-auth-add | aws-auth-remove | gate" >&2
+  echo "usage: cluster.sh aws-auth-add | aws-auth-remove | gate | drained" >&2
   exit 2
   ;;
 esac

@@ -39,8 +39,14 @@ export function guideFiles(survey: Survey, { choices }: Plan, options: Options):
 }
 
 /** Variables of modules/karpenter that lead to the same installation. */
-export function terraformVariables(survey: Survey, { choices }: Plan): Readonly<Record<string, string>> {
+export function terraformVariables(
+  survey: Survey,
+  { choices }: Plan,
+  { pools }: Options,
+): Readonly<Record<string, string>> {
   const { version, namespace, identity, subnets, securityGroup, replicas, placement, discoveryTag, installer } = choices
+  // Pools of a file are applied by hand, and those of a chart that Flux brings come after it.
+  const hasPool = installer.value === 'helm' && pools === undefined
   const expression = { key: 'eks.amazonaws.com/nodegroup', operator: 'In', values: placement.value }
   const term = { nodeSelectorTerms: [{ matchExpressions: [expression] }] }
   const variables = {
@@ -56,6 +62,8 @@ export function terraformVariables(survey: Survey, { choices }: Plan): Readonly<
     discovery_tag: discoveryTag,
     install_chart: installer.value === 'helm',
     require_spot_role: survey.hasSpotRole,
+    default_node_pool: hasPool,
+    ...(hasPool ? { node_pool: { zones: choices.zones, image: choices.image.value } } : {}),
     ...(placement.value.length === 0
       ? {}
       : { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: term } } }),

@@ -8,7 +8,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parseAllDocuments, stringify } from 'yaml'
-import { type Affinity, affinityMatches, type KarpenterValuesInput, renderKarpenterValues } from '#catalog'
+import {
+  type Affinity,
+  affinityMatches,
+  defaultNodeClass,
+  defaultNodePool,
+  type KarpenterValuesInput,
+  renderKarpenterValues,
+} from '#catalog'
 import { binary } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
 
@@ -37,14 +44,17 @@ function render(version: string, values: object): Rendered[] {
     cwd: tmpdir(),
     encoding: 'utf8',
   })
-  const chart = join((JSON.parse(answer) as { Dir: string }).Dir, 'charts/karpenter')
+  return renderChart(join((JSON.parse(answer) as { Dir: string }).Dir, 'charts/karpenter'), values) as Rendered[]
+}
+
+function renderChart(chart: string, values: object): unknown[] {
   writeFileSync(join(folder, 'values.yaml'), stringify(values, { aliasDuplicateObjects: false }))
   const text = execFileSync(
     binary('helm'),
     ['template', 'karpenter', chart, '--namespace', 'karpenter', '--values', join(folder, 'values.yaml')],
     { encoding: 'utf8', maxBuffer: 64 << 20, stdio: ['ignore', 'pipe', 'pipe'] },
   )
-  return parseAllDocuments(text).flatMap((document) => (document.contents ? [document.toJS() as Rendered] : []))
+  return parseAllDocuments(text).flatMap((document) => (document.contents ? [document.toJS() as unknown] : []))
 }
 
 const terms = [
@@ -109,3 +119,19 @@ for (const version of ['1.14.1', '1.0.8']) {
     })
   })
 }
+
+describe('the chart of the first pool in modules/karpenter', () => {
+  it('renders the objects that the module writes', () => {
+    const spec = {
+      clusterName: 'demo',
+      instanceProfile: 'profile',
+      zones: ['eu-west-1a'],
+      amiAlias: 'al2023@v20261102',
+    }
+    const objects = [defaultNodeClass(spec), defaultNodePool(spec)]
+    const chart = join(import.meta.dirname, '../../../modules/karpenter/charts/node-pool')
+    const byKind = (rendered: readonly unknown[]) =>
+      [...rendered].sort((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)))
+    assert.deepEqual(byKind(renderChart(chart, { objects })), byKind(objects))
+  })
+})

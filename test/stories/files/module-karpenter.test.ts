@@ -2,8 +2,7 @@
 // without a provider (names, versions, the placement guard) is computed by the real terraform, where it is installed.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import {
@@ -18,20 +17,19 @@ import {
   versionsFor,
 } from '#catalog'
 import { moduleFiles, parseVariables } from '../../../scripts/karpenter-module.ts'
+import {
+  clusterLocals as CLUSTER,
+  evaluate,
+  MODULE,
+  quietTerraform,
+  readModule as read,
+} from '../../support/karpenter-module.ts'
+import { findTool } from '../../support/tools.ts'
 
-const MODULE = join(import.meta.dirname, '../../../modules/karpenter')
-const read = (name: string) => readFileSync(join(MODULE, name), 'utf8')
 const sources = readdirSync(MODULE).filter((name) => name.endsWith('.tf'))
 const variables = parseVariables(read('variables.tf'))
 
-const terraform = (() => {
-  try {
-    execFileSync('terraform', ['version'], { stdio: 'ignore' })
-    return 'terraform'
-  } catch {
-    return undefined
-  }
-})()
+const terraform = findTool('terraform')
 const isHere = (t: TestContext): boolean => {
   if (!terraform) t.diagnostic('terraform is not on PATH: only what can be read from the files was checked')
   return terraform !== undefined
@@ -162,54 +160,13 @@ describe('the Karpenter module', () => {
 
   it('is formatted', (t) => {
     if (!isHere(t)) return
-    execFileSync(terraform!, ['fmt', '-check', '-recursive', MODULE], { env: quiet() })
+    execFileSync(terraform!, ['fmt', '-check', '-recursive', MODULE], { env: quietTerraform() })
   })
 })
-
-const quiet = () => ({
-  ...process.env,
-  TF_IN_AUTOMATION: '1',
-  CHECKPOINT_DISABLE: '1',
-  TF_CLI_CONFIG_FILE: '/dev/null',
-})
-
-/** Applies a scratch root made of the module's own locals, with AWS references replaced by texts; returns its outputs. */
-function evaluate(
-  files: readonly string[],
-  inputs: Record<string, unknown>,
-  wanted: readonly string[],
-  extra = '',
-): Record<string, unknown> {
-  const root = mkdtempSync(join(tmpdir(), 'capt-module-'))
-  try {
-    const locals = files.map((name) =>
-      (/^locals \{\n[\s\S]*?^\}\n/m.exec(read(name)) ?? [''])[0]
-        .replaceAll('data.aws_eks_cluster.this', 'local.looked_up')
-        .replace(/data\.terraform_remote_state\.(\w+)\[0\]\.outputs/g, 'local.states.$1')
-        .replace(/(?<!\w)(data\.)?aws_\w+\.\w+(\[0\])?\.\w+/g, (found) => JSON.stringify(found.split('.').at(-1))),
-    )
-    const outputs = wanted.map((name) => `output "${name.replace(/\W/g, '_')}" {\n  value = ${name}\n}\n`)
-    writeFileSync(join(root, 'main.tf'), [...locals, ...outputs, extra].join('\n').replaceAll('${path.module}', MODULE))
-    writeFileSync(join(root, 'variables.tf'), read('variables.tf'))
-    writeFileSync(join(root, 'terraform.tfvars.json'), JSON.stringify(inputs))
-    // Without providers and modules there is nothing to initialise; the outputs are in the state.
-    const args = ['apply', '-input=false', '-auto-approve', '-no-color']
-    execFileSync(terraform!, args, { cwd: root, env: quiet(), stdio: ['ignore', 'pipe', 'pipe'] })
-    const state = JSON.parse(readFileSync(join(root, 'terraform.tfstate'), 'utf8')) as {
-      outputs: Record<string, { value: unknown }>
-    }
-    return Object.fromEntries(Object.entries(state.outputs).map(([name, { value }]) => [name, value]))
-  } finally {
-    rmSync(root, { recursive: true, force: true })
-  }
-}
 
 const required = (...nodeSelectorTerms: object[]): Affinity => ({
   nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
 })
-const CLUSTER = (name: string, version: string) =>
-  `locals {\n  cluster_name = "${name}"\n  cluster = { name = "${name}", version = "${version}" }\n}\n`
-
 describe('what Terraform computes in the module', () => {
   it('takes a value given here first, then the states, then the lookup', (t) => {
     if (!isHere(t)) return

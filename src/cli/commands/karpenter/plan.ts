@@ -59,7 +59,7 @@ export const command: Command = {
         output === 'files'
           ? guideFiles(survey, plan, options)
           : output === 'terraform'
-            ? terraformVariables(survey, plan)
+            ? terraformVariables(survey, plan, options)
             : {}
       const into = resolve(io.cwd, String(folder ?? '.'))
       if (Object.keys(files).length > 0) mkdirSync(into, { recursive: true })
