@@ -1,6 +1,7 @@
 // Opens an existing EKS cluster for the commands of Karpenter: AWS with the credentials of the person, the Kubernetes API
 // with a token signed by them or with a kubeconfig, and helm where there is one.
 import { connectAws, connectRequests, type EksCluster } from '#aws'
+import { fluxManifests } from '#controllers'
 import { findCluster, readAccountSide, readKubernetesSide, type Site, type Survey } from '#karpenter'
 import { connect, loadKubeconfig, type ServerAccess } from '#kube'
 import { CaptError, type Clock, toKubeconfig } from '#lib'
@@ -48,6 +49,7 @@ export async function openSite(options: SiteOptions): Promise<OpenSite> {
     objects: connection.objects,
     cluster,
     helm,
+    fluxManifests,
     clock,
     signal,
     waitMs,

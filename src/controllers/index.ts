@@ -2,6 +2,7 @@
 
 export { measureStages } from './addon-delivery/metrics.ts'
 export { CLUSTER_LABEL, deliveryName, SOURCE_LABEL } from './addon-delivery/names.ts'
+export { fluxManifests } from './addon-delivery/stages/flux/for-others.ts'
 export { type ClusterTeardown, clusterTeardown } from './addon-delivery/teardown/cluster.ts'
 export { defaultPipeline } from './addon-pipeline/default-pipeline.ts'
 export { vpcRequest } from './cluster/variables.ts'

@@ -6,6 +6,7 @@ import { CaptError, isPlainObject } from '#lib'
 import { MANAGED_LABEL } from './kinds.ts'
 
 type ResourceType =
+  | 'flux'
   | 'node-role'
   | 'attached-policy'
   | 'instance-profile'
@@ -59,6 +60,8 @@ export const idOf = ({ type, name, of }: ResourceRef): string => [type, of, name
 /** What capt changed and gives back as it was, rather than made and removes. */
 export const isGivenBack = ({ type }: Pick<ResourceRef, 'type'>): boolean =>
   type === 'autoscaler' || type === 'node-group-size'
+
+export const hasBroughtFlux = ({ made }: Journal): boolean => made.some(({ type }) => type === 'flux')
 
 /** Known ones stay as they are: the first entry says what was there before capt came. */
 export function addRefs(known: readonly ResourceRef[], added: readonly ResourceRef[]): readonly ResourceRef[] {

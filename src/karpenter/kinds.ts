@@ -19,9 +19,30 @@ export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepos
 export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository', true)
 export const DaemonSetKind = ref('apps', 'v1', 'DaemonSet', true)
 
+/** What people write for Flux to work on. */
+export const FluxUserKinds: readonly KindRef[] = [
+  HelmReleaseKind,
+  ref('kustomize.toolkit.fluxcd.io', 'v1', 'Kustomization', true),
+  OCIRepositoryKind,
+  HelmRepositoryKind,
+  ref('source.toolkit.fluxcd.io', 'v1', 'GitRepository', true),
+  ref('source.toolkit.fluxcd.io', 'v1', 'Bucket', true),
+]
+
+export const FLUX_NAMESPACE = 'flux-system'
+
 export const POOL_LABEL = 'karpenter.sh/nodepool'
 /** On every object in the cluster that capt made for an installation. */
 export const MANAGED_LABEL = 'capt.appthrust.com/karpenter'
+
+/** Of an object as a manifest names it. */
+export function kindRefOf(
+  { apiVersion, kind, metadata }: { apiVersion: string; kind: string; metadata?: { namespace?: string } },
+  isNamespaced = metadata?.namespace !== undefined,
+): KindRef {
+  const [version = '', group = ''] = apiVersion.split('/').reverse()
+  return ref(group, version, kind, isNamespaced)
+}
 
 /** Every object of a kind; none when the kind is not served. */
 export async function listAll(

@@ -48,6 +48,10 @@ export const PLAN_OPTIONS = {
     type: 'boolean',
     about: 'Once Karpenter works, stop the Cluster Autoscaler and shrink the node groups; uninstall undoes it.',
   },
+  'with-flux': {
+    type: 'boolean',
+    about: 'Bring Flux into a cluster that has none, to install the chart; uninstall removes it unless others use it.',
+  },
   provisioner: {
     type: 'string',
     value: 'FILE',
@@ -99,6 +103,7 @@ export async function planOptionsOf(args: Arguments, io: Io, instanceProfile: st
     identity: textOf(args, 'identity') as Options['identity'],
     discoveryTag: textOf(args, 'discovery-tag'),
     replaceAutoscaler: args.values['replace-cluster-autoscaler'] === true ? true : undefined,
+    withFlux: args.values['with-flux'] === true ? true : undefined,
     pools: await readPools(textOf(args, 'provisioner'), args.positionals[0]!, instanceProfile, io),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))

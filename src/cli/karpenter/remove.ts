@@ -6,7 +6,9 @@ import { confirm } from '../output.ts'
 import { atSite } from './karpenter.ts'
 
 /** Pools and classes are listed as they are in the cluster. */
-function lineOf(ref: ResourceRef): string {
+function lineOf(ref: ResourceRef, fluxUsers: readonly string[]): string {
+  if (ref.type === 'flux' && fluxUsers.length > 0)
+    return `  keep    ${describe(ref)}: used by ${fluxUsers.join(', ')}\n`
   if (isGivenBack(ref)) return `  restore ${describe(ref)}\n`
   return ['node-pool', 'node-class'].includes(ref.type) ? '' : `  remove  ${describe(ref)}\n`
 }
@@ -20,7 +22,7 @@ export async function removeInstallation(command: string, args: Arguments, io: I
         hint: 'what somebody else installed is removed by them; nothing was changed',
       })
     const removal = await surveyRemoval(kept, site)
-    const { pools, claims, classes, isControllerAlive, made } = removal
+    const { pools, claims, classes, isControllerAlive, fluxUsers, made } = removal
     io.stderr.write(`Uninstall Karpenter ${kept.journal.version} from ${name}\n`)
     const gone = [
       ...pools.map((one) => `NodePool ${one}`),
@@ -28,7 +30,7 @@ export async function removeInstallation(command: string, args: Arguments, io: I
       ...classes.map((one) => `EC2NodeClass ${one}`),
     ]
     for (const text of gone) io.stderr.write(`  remove  ${text}\n`)
-    for (const ref of made) io.stderr.write(lineOf(ref))
+    for (const ref of made) io.stderr.write(lineOf(ref, fluxUsers))
     if (args.values['force'] === true && !isControllerAlive)
       for (const text of orphansOf(removal)) io.stderr.write(`  orphan  ${text}: nobody ends it\n`)
     if (args.values['dry-run'] === true) {

@@ -12,6 +12,7 @@ export const toRef = ({ type, name, of, value }: ResourceRef): ResourceRef => ({
 
 /** Every type in the words of its service. */
 const WORDS: Readonly<Record<ResourceRef['type'], string>> = {
+  flux: 'Flux in',
   'node-role': 'IAM role',
   'attached-policy': 'IAM attachment',
   'instance-profile': 'instance profile',

@@ -7,7 +7,7 @@ import { addRefs, type Journal, type ResourceRef, readJournal, writeJournal } fr
 import { releaseHash } from '../plan/observe.ts'
 import type { Plan, Step } from '../plan/plan.ts'
 import { aliasOf } from '../plan/resources.ts'
-import type { Survey } from '../survey/survey.ts'
+import { OLDEST_FLUX, type Survey } from '../survey/survey.ts'
 import { describe, toRef } from './describe.ts'
 import { make } from './make.ts'
 import { bringRelease } from './release.ts'
@@ -27,7 +27,7 @@ export async function install(plan: Plan, survey: Survey, site: Site): Promise<v
     site.say(`${step.do} ${describe(step.resource)}`)
     await attempt(step, async () => {
       if (step.resource.type !== 'release') return await make(step, site)
-      await bringRelease(step.resource, survey.kubernetes.flux?.version ?? '2.3.0', site)
+      await bringRelease(step.resource, plan.choices.ownFlux ?? survey.kubernetes.flux?.version ?? OLDEST_FLUX, site)
       kept = await writeJournal(site.objects, { ...kept!.journal, release: releaseHash(step.resource) }, kept!.object)
     })
   }

@@ -23,6 +23,7 @@ import { EC2NodeClassKind, MANAGED_LABEL, NodePoolKind } from '../kinds.ts'
 import { addNodeRole, removeNodeRole } from '../plan/aws-auth.ts'
 import { OWNER_TAG } from '../plan/observe.ts'
 import type { Step } from '../plan/plan.ts'
+import { bringFlux } from './flux.ts'
 import type { Site } from './site.ts'
 
 /** Everything but the release, which has a procedure of its own. */
@@ -95,6 +96,8 @@ export async function make({ resource, do: action }: Step, site: Site): Promise<
         spec,
       } as never))
     }
+    case 'flux':
+      return await bringFlux(value, site)
     case 'release':
     case 'autoscaler':
     case 'node-group-size':

@@ -20,6 +20,7 @@ import { CaptError } from '#lib'
 import type { ResourceRef } from '../journal.ts'
 import { getOne, MANAGED_LABEL } from '../kinds.ts'
 import { OWNER_TAG } from '../plan/observe.ts'
+import { removeFlux } from './flux.ts'
 import { dropNodeRole } from './make.ts'
 import type { Site } from './site.ts'
 
@@ -74,6 +75,8 @@ export async function remove(ref: ResourceRef, site: Site): Promise<void> {
       if (namespace?.metadata.labels?.[MANAGED_LABEL] === 'made') await objects.delete(NamespaceKind, { name })
       return
     }
+    case 'flux':
+      return await removeFlux(site)
     case 'spot-role':
     case 'release':
     case 'node-class':

@@ -1,4 +1,5 @@
 // Where an installation is made: one account, one cluster, and the tools to reach them.
+import type { UnknownObject } from '#api'
 import type { AwsRequests, EksCluster } from '#aws'
 import type { Values } from '#catalog'
 import type { Objects } from '#kube'
@@ -9,6 +10,8 @@ export interface Site {
   readonly objects: Objects
   readonly cluster: EksCluster
   readonly helm: Helm | undefined
+  /** The manifests of a Flux release that capt carries: source-controller and helm-controller. */
+  fluxManifests(version: string): Promise<readonly UnknownObject[]>
   readonly clock: Clock
   readonly signal: AbortSignal
   /** How long to wait for what the cluster does by itself. */

@@ -6,6 +6,7 @@ import { KARPENTER_RELEASE } from '#catalog'
 import { CaptError } from '#lib'
 import {
   deleteJournal,
+  hasBroughtFlux,
   isGivenBack,
   type Journal,
   type KeptJournal,
@@ -14,6 +15,7 @@ import {
 } from '../journal.ts'
 import { EC2NodeClassKind, getOne, isSelfManaged, listAll, NodeClaimKind, NodePoolKind, POOL_LABEL } from '../kinds.ts'
 import { describe } from './describe.ts'
+import { fluxUsers } from './flux.ts'
 import { takeBack } from './hand-over.ts'
 import { takeRelease } from './release.ts'
 import { remove } from './remove.ts'
@@ -27,6 +29,8 @@ interface Removal {
   readonly isControllerAlive: boolean
   /** Machines in EC2 that carry the tags of Karpenter and of this cluster. */
   readonly machines: readonly string[]
+  /** Who else uses the Flux that capt brought: then it stays. */
+  readonly fluxUsers: readonly string[]
   /** What capt made, in the order in which it goes. */
   readonly made: readonly ResourceRef[]
 }
@@ -44,6 +48,7 @@ export async function surveyRemoval({ journal }: { readonly journal: Journal }, 
     classes: await names(EC2NodeClassKind),
     isControllerAlive: (deployment?.status?.availableReplicas ?? 0) > 0,
     machines: await listKarpenterMachines(site.aws, site.cluster.name),
+    fluxUsers: hasBroughtFlux(journal) ? await fluxUsers(site) : [],
     made: [...journal.made].reverse(),
   }
 }

@@ -10,10 +10,11 @@ import {
   versionsFor,
 } from '#catalog'
 import type { Survey } from '../survey/survey.ts'
+import { chooseInstaller, type InstallerChoice } from './choose-installer.ts'
 import { chooseSecurityGroup, chooseSubnets } from './choose-network.ts'
 import type { Chosen, Options, Refusal, Refuse } from './options.ts'
 
-export interface Choices {
+export interface Choices extends InstallerChoice {
   readonly names: ReturnType<typeof karpenterNames>
   readonly version: Chosen<string>
   readonly namespace: Chosen<string>
@@ -26,7 +27,6 @@ export interface Choices {
   /** Names of managed node groups that the controller may run on; empty for any node that Karpenter did not make. */
   readonly placement: Chosen<readonly string[]>
   readonly replicas: number
-  readonly installer: Chosen<'flux' | 'helm'>
   readonly image: Chosen<string>
   /** What a person should know and nothing depends on. */
   readonly notes: readonly string[]
@@ -58,7 +58,7 @@ export function choose(survey: Survey, options: Options): Decided {
     securityGroup: chooseSecurityGroup(survey, options, discoveryTag, refuse),
     placement,
     replicas: nodes === 1 ? 1 : 2,
-    installer: chooseInstaller(survey, refuse),
+    ...chooseInstaller(survey, options, refuse),
     image: chooseImage(survey, options, refuse),
     notes: notesOn(survey, options, nodes),
   }
@@ -245,19 +245,6 @@ function choosePlacement(survey: Survey, options: Options, refuse: Refuse): Chos
     'Karpenter must not run on its own nodes, and there is no other node that it could run on',
     'make a managed node group with two nodes: eksctl create nodegroup, or aws eks create-nodegroup',
   )
-}
-
-function chooseInstaller({ kubernetes, helm }: Survey, refuse: Refuse): Choices['installer'] {
-  if (kubernetes.flux?.isRunning)
-    return { value: 'flux', reason: `Flux ${kubernetes.flux.version} runs in the cluster` }
-  if (helm !== undefined) return { value: 'helm', reason: 'helm is on the PATH, and no Flux runs in the cluster' }
-  refuse(
-    'CAPT_KARPENTER_NO_INSTALLER',
-    'helm',
-    'no Flux runs in the cluster, and there is no helm on the PATH',
-    'install helm 3.8 or newer, or bring Flux into the cluster: flux install',
-  )
-  return { value: 'helm', reason: 'refused' }
 }
 
 function chooseImage({ kubernetes, image, cluster }: Survey, options: Options, refuse: Refuse): Chosen<string> {

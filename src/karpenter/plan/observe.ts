@@ -31,6 +31,11 @@ export function observeResource(resource: Resource, survey: Survey): Standing {
     hashOf(normalized(actual) ?? null) === hashOf(normalized(desired) ?? null) ? undefined : what
   const { name, of, desired } = resource
   switch (resource.type) {
+    case 'flux': {
+      const { flux } = kubernetes
+      const isHalfway = flux?.isRunning ? undefined : 'it does not run'
+      return standing(flux !== undefined, flux?.version === resource.value ? isHalfway : `it is ${flux?.version}`)
+    }
     case 'node-role':
     case 'controller-role': {
       const role = resource.type === 'node-role' ? survey.nodeRole : survey.controllerRole

@@ -13,6 +13,8 @@ export interface Options {
   readonly pools?: readonly NodePoolObject[]
   /** Stop the Cluster Autoscaler and shrink the node groups once Karpenter works. */
   readonly replaceAutoscaler?: boolean
+  /** Bring Flux into a cluster that has none. */
+  readonly withFlux?: boolean
   /** Choose the version and the image again instead of keeping those of the installation. */
   readonly isUpgrade?: boolean
 }

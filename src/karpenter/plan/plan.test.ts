@@ -5,6 +5,7 @@ import { type Journal, parseJournal, type ResourceRef } from '../journal.ts'
 import { exampleSurvey, group, node, subnet } from '../survey/example.ts'
 import type { Survey } from '../survey/survey.ts'
 import { addNodeRole, hasNodeRole, removeNodeRole } from './aws-auth.ts'
+import { terraformVariables } from './files.ts'
 import { OWNER_TAG } from './observe.ts'
 import type { Options } from './options.ts'
 import { isNothingToDo, planInstall } from './plan.ts'
@@ -161,7 +162,50 @@ const CHOICES: readonly Choice[] = [
   {
     says: 'helm serves without Flux',
     survey: { helm: '/usr/bin/helm', kubernetes: { flux: undefined } },
-    picks: { installer: 'helm' },
+    picks: { installer: 'helm', ownFlux: undefined },
+  },
+  {
+    says: 'Flux is brought on request, also where helm would serve',
+    survey: { helm: '/usr/bin/helm', kubernetes: { flux: undefined } },
+    options: { withFlux: true },
+    picks: { installer: 'flux', ownFlux: '2.9.5' },
+  },
+  {
+    says: 'a Flux that runs is used and never brought again',
+    options: { withFlux: true },
+    picks: { installer: 'flux', ownFlux: undefined },
+  },
+  {
+    says: 'a Flux that capt has begun to bring is finished without the flag',
+    survey: {
+      kubernetes: {
+        flux: { version: '2.8.8', isRunning: false },
+        fluxTraces: ['namespace flux-system'],
+        journal: journal({ made: [{ type: 'flux', name: 'flux-system', value: '2.8.8' }] }),
+      },
+    },
+    picks: { installer: 'flux', ownFlux: '2.8.8' },
+  },
+  {
+    says: 'an upgrade takes the Flux that capt brought along',
+    survey: {
+      kubernetes: {
+        flux: { version: '2.8.8', isRunning: true },
+        journal: journal({ made: [{ type: 'flux', name: 'flux-system', value: '2.8.8' }] }),
+      },
+    },
+    options: { isUpgrade: true },
+    picks: { installer: 'flux', ownFlux: '2.9.5' },
+  },
+  {
+    says: 'a release of helm stays with helm when Flux has come since',
+    survey: {
+      helm: '/usr/bin/helm',
+      kubernetes: {
+        journal: journal({ made: [{ type: 'release', name: 'karpenter', of: 'kube-system', value: 'helm' }] }),
+      },
+    },
+    picks: { installer: 'helm', ownFlux: undefined },
   },
   {
     says: 'the installed version and image are kept',
@@ -346,13 +390,32 @@ const REFUSED: readonly Refused[] = [
     says: 'neither Flux nor helm',
     survey: { kubernetes: { flux: undefined } },
     code: 'CAPT_KARPENTER_NO_INSTALLER',
-    hint: /helm/,
+    hint: /helm 3\.8 .*--with-flux/,
+  },
+  {
+    says: 'traces of a Flux that capt did not bring',
+    survey: { kubernetes: { flux: undefined, fluxTraces: ['helmreleases.helm.toolkit.fluxcd.io'] } },
+    options: { withFlux: true },
+    code: 'CAPT_KARPENTER_FOREIGN',
+    hint: /flux uninstall/,
+  },
+  {
+    says: '--with-flux beside a release of helm',
+    survey: {
+      helm: '/usr/bin/helm',
+      kubernetes: {
+        journal: journal({ made: [{ type: 'release', name: 'karpenter', of: 'kube-system', value: 'helm' }] }),
+      },
+    },
+    options: { withFlux: true },
+    code: 'CAPT_KARPENTER_NO_INSTALLER',
+    hint: /uninstall first/,
   },
   {
     says: 'a Flux that does not run, without helm',
     survey: { kubernetes: { flux: { version: '2.9.5', isRunning: false } } },
     code: 'CAPT_KARPENTER_NO_INSTALLER',
-    hint: /flux install/,
+    hint: /--with-flux/,
   },
   {
     says: 'CONFIG_MAP without aws-auth',
@@ -496,6 +559,25 @@ describe('The plan of a Karpenter installation', () => {
       oidcProviders: ['arn:aws-cn:iam::1:oidc-provider/oidc.eks.eu-west-1.amazonaws.com/id/ABC'],
     })
     assert.doesNotMatch(JSON.stringify(planInstall(china).steps), /arn:aws:/)
+  })
+})
+
+describe('A plan as variables of the module', () => {
+  const variablesOf = (options: Options) => {
+    const survey = exampleSurvey({ helm: '/usr/bin/helm', kubernetes: { flux: undefined } })
+    const [text] = Object.values(terraformVariables(survey, planInstall(survey, options), options))
+    return JSON.parse(text!) as Record<string, unknown>
+  }
+
+  it('names the default pool with the zones and the image that were chosen', () => {
+    const { default_node_pool, node_pool } = variablesOf({})
+    assert.equal(default_node_pool, true)
+    assert.deepEqual(node_pool, { zones: ['eu-west-1a', 'eu-west-1b'], image: 'al2023@v20261102' })
+  })
+
+  it('leaves pools of a file, and those that Flux has to precede, to others', () => {
+    for (const options of [{ pools: [] }, { withFlux: true }])
+      assert.equal(variablesOf(options)['default_node_pool'], false)
   })
 })
 

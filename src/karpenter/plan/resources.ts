@@ -13,6 +13,7 @@ import {
   type Values,
 } from '#catalog'
 import type { ResourceRef } from '../journal.ts'
+import { FLUX_NAMESPACE } from '../kinds.ts'
 import type { Survey } from '../survey/survey.ts'
 import type { Choices } from './choose.ts'
 import type { Options } from './options.ts'
@@ -47,6 +48,8 @@ export function resourcesFor(survey: Survey, choices: Choices, options: Options)
     about,
   })
   return [
+    // First, so that it goes last: it has to remove the release.
+    ...(choices.ownFlux === undefined ? [] : [fluxOf(choices.ownFlux)]),
     ...nodeSide(survey, choices),
     ...queueSide(survey, choices),
     ...controllerSide(survey, choices),
@@ -81,6 +84,13 @@ export function resourcesFor(survey: Survey, choices: Choices, options: Options)
     }
   }
 }
+
+const fluxOf = (version: string): Resource => ({
+  type: 'flux',
+  name: FLUX_NAMESPACE,
+  value: version,
+  about: `source-controller and helm-controller ${version}, removed by uninstall if nobody else uses them`,
+})
 
 function nodeSide(survey: Survey, { names, access, version }: Choices): readonly Resource[] {
   const arn = roleArn(survey, names.nodeRole)

@@ -83,6 +83,7 @@ export function exampleSurvey({ cluster, kubernetes, ...account }: Changes = {})
       autoscalers: [],
       terminationHandlers: [],
       flux: { version: '2.9.5', isRunning: true },
+      fluxTraces: [],
       definitions: [],
       namespaces: ['default', 'kube-system'],
       hasPodIdentityAgent: false,

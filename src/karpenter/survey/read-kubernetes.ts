@@ -15,6 +15,7 @@ import { readJournal } from '../journal.ts'
 import {
   DaemonSetKind,
   EC2NodeClassKind,
+  FLUX_NAMESPACE,
   getOne,
   HelmReleaseKind,
   isSelfManaged,
@@ -24,18 +25,16 @@ import {
   OCIRepositoryKind,
   readinessOf,
 } from '../kinds.ts'
-import type { ClusterSurvey, FoundDeployment, FoundPool, FoundWorkload } from './survey.ts'
+import { type ClusterSurvey, type FoundDeployment, type FoundPool, type FoundWorkload, OLDEST_FLUX } from './survey.ts'
 
-/** A Flux that does not say what it is gets objects that every release since 2.3 takes. */
-const OLDEST_FLUX = '2.3.0'
 const ADVISED = /(^|-)(coredns|metrics-server|prometheus|grafana)(-|$)/
 
 export async function readKubernetesSide(objects: Objects): Promise<ClusterSurvey> {
   const deployments = await listAll(objects, DeploymentKind)
   const daemonSets = await listAll(objects, DaemonSetKind)
-  const definitions = (await listAll(objects, CustomResourceDefinitionKind)).filter(({ metadata }) =>
-    /\.karpenter\.(sh|k8s\.aws)$/.test(metadata.name),
-  )
+  const allDefinitions = await listAll(objects, CustomResourceDefinitionKind)
+  const namespaces = (await listAll(objects, NamespaceKind)).map(({ metadata }) => metadata.name)
+  const definitions = allDefinitions.filter(({ metadata }) => /\.karpenter\.(sh|k8s\.aws)$/.test(metadata.name))
   const pools = (await listAll(objects, NodePoolKind)).filter(isSelfManaged)
   const classes = await listAll(objects, EC2NodeClassKind)
   const found = deployments.map(toDeployment)
@@ -52,11 +51,15 @@ export async function readKubernetesSide(objects: Objects): Promise<ClusterSurve
       .filter(({ metadata }) => metadata.name.includes('node-termination-handler'))
       .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
     flux: fluxOf(deployments),
+    fluxTraces: [
+      ...namespaces.filter((name) => name === FLUX_NAMESPACE).map((name) => `namespace ${name}`),
+      ...allDefinitions.map(({ metadata }) => metadata.name).filter((name) => name.endsWith('.toolkit.fluxcd.io')),
+    ],
     definitions: definitions.map((one) => ({
       name: one.metadata.name,
       storedVersions: (one as { status?: { storedVersions?: readonly string[] } }).status?.storedVersions ?? [],
     })),
-    namespaces: (await listAll(objects, NamespaceKind)).map(({ metadata }) => metadata.name),
+    namespaces,
     hasPodIdentityAgent: daemonSets.some(({ metadata }) => metadata.name === 'eks-pod-identity-agent'),
     mapRoles: await mapRolesOf(objects),
     hasRelease: (await getOne(objects, HelmReleaseKind, { namespace, name: KARPENTER_RELEASE })) !== undefined,

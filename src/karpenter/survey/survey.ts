@@ -14,6 +14,9 @@ import type { PlacementNode } from '#catalog'
 import type { Journal } from '../journal.ts'
 import type { Readiness } from '../kinds.ts'
 
+/** A Flux that does not say what it is gets objects that every release since 2.3 takes. */
+export const OLDEST_FLUX = '2.3.0'
+
 export interface AccountSurvey {
   readonly accountId: string
   readonly caller: string
@@ -78,6 +81,8 @@ export interface ClusterSurvey {
   /** Deployments and DaemonSets of the AWS Node Termination Handler, as namespace/name. */
   readonly terminationHandlers: readonly string[]
   readonly flux: { readonly version: string; readonly isRunning: boolean } | undefined
+  /** Definitions of Flux, and its namespace: what an installation of it leaves in a cluster. */
+  readonly fluxTraces: readonly string[]
   /** CustomResourceDefinitions of Karpenter, of any era. */
   readonly definitions: readonly { readonly name: string; readonly storedVersions: readonly string[] }[]
   readonly namespaces: readonly string[]

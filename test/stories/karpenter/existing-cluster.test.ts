@@ -92,6 +92,7 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     await ok('plan', '--output', 'terraform', '--folder', 'guide')
     const tfvars = JSON.parse(readFileSync(join(shipped.folder, 'guide/karpenter.auto.tfvars.json'), 'utf8'))
     assert.deepEqual(tfvars.subnet_ids, [...site.subnets].sort())
+    assert.equal(tfvars.default_node_pool, false, 'Flux brings the chart, and with it what serves pools')
     assert.deepEqual(await site.account(), untouched)
   })
 

@@ -13,6 +13,8 @@ export interface EksEndpoint {
   readonly caData: string
   /** Tokens that were shown, in order. */
   readonly tokens: readonly string[]
+  /** Called with every request that changes something, before it is passed on. */
+  onWrite: ((method: string, path: string) => void) | undefined
   close(): Promise<void>
 }
 
@@ -27,10 +29,22 @@ export async function startEksEndpoint(kubeconfig: string): Promise<EksEndpoint>
   const ca = Buffer.from(clusters[0].cluster['certificate-authority-data']!, 'base64')
   const { certificate, key } = selfSigned(['localhost'], ['127.0.0.1'], systemClock)()!
   const tokens: string[] = []
+  const endpoint: EksEndpoint = {
+    url: '',
+    caData: Buffer.from(certificate).toString('base64'),
+    tokens,
+    onWrite: undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
   const server = createServer({ cert: certificate, key }, (incoming, answer) => {
     const token = /^Bearer (k8s-aws-v1\..+)$/.exec(incoming.headers.authorization ?? '')?.[1]
     if (token === undefined) return void answer.writeHead(401).end()
     if (!tokens.includes(token)) tokens.push(token)
+    if (incoming.method !== 'GET') endpoint.onWrite?.(incoming.method ?? '', incoming.url ?? '')
     const headers = { ...incoming.headers, host: new URL(target).host, authorization: `Bearer ${users[0].user.token}` }
     const options = { method: incoming.method, headers, ca, agent: false as unknown as Agent }
     const outgoing = request(new URL(`${target.replace(/\/$/, '')}${incoming.url}`), options, (found) => {
@@ -42,14 +56,5 @@ export async function startEksEndpoint(kubeconfig: string): Promise<EksEndpoint>
     incoming.pipe(outgoing)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    caData: Buffer.from(certificate).toString('base64'),
-    tokens,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return Object.assign(endpoint, { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` })
 }

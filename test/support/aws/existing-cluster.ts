@@ -1,5 +1,5 @@
 // An EKS cluster that exists before capt comes: network, node group, OIDC provider and cluster in moto; its Kubernetes API
-// is the embedded one with a simulated workload, in which Flux runs.
+// is the embedded one with a simulated workload, in which Flux runs unless the test asks for a cluster without.
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,6 +25,8 @@ export interface ExistingCluster {
   readonly world: EmbeddedWorld
   /** Objects of the workload. */
   readonly objects: Objects
+  /** The API endpoint that EKS names. */
+  readonly endpoint: EksEndpoint
   readonly env: Readonly<Record<string, string>>
   readonly subnets: readonly string[]
   ec2(action: string, parameters: Readonly<Record<string, string>>): Promise<string>
@@ -40,7 +42,11 @@ interface NodeGroup {
 const TRUST = JSON.stringify({ Version: '2012-10-17', Statement: [] })
 const idIn = (xml: string, element: string): string => new RegExp(`<${element}>([^<]+)<`).exec(xml)![1]!
 
-export async function startExistingCluster(program: MotoProgram, folder: string): Promise<ExistingCluster> {
+export async function startExistingCluster(
+  program: MotoProgram,
+  folder: string,
+  { hasFlux = true } = {},
+): Promise<ExistingCluster> {
   const [moto, world] = await Promise.all([startMoto(program), embeddedWorld()])
   const ec2 = (Action: string, parameters: Readonly<Record<string, string>>) =>
     moto.query('ec2', REGION, { Action, Version: '2016-11-15', ...parameters })
@@ -101,13 +107,14 @@ export async function startExistingCluster(program: MotoProgram, folder: string)
   const endpoint: EksEndpoint = await startEksEndpoint(file)
   moto.standIn.api = { url: endpoint.url, caData: endpoint.caData }
   const objects = await world.workload(CLUSTER)
-  await bringFlux(objects)
+  if (hasFlux) await bringFlux(objects)
   await bringDeployment(objects, 'kube-system', 'cluster-autoscaler')
 
   return {
     moto,
     world,
     objects,
+    endpoint,
     subnets,
     ec2,
     env: {
