@@ -70,6 +70,7 @@ async function answer(request: IncomingMessage): Promise<{ status: number; body:
     }))
     return { status: 200, body: { kind: `${listed}List`, metadata: { resourceVersion: '5' }, items } }
   }
+  if (path === '/apis/karpenter.k8s.aws/v1/ec2nodeclasses') return { status: 404, body: {} }
   assert.equal(path, '/api/v1/namespaces/kube-system/configmaps/aws-auth')
   if (cluster.mapRoles === undefined) return { status: 404, body: {} }
   if (request.method === 'PATCH') {
@@ -140,14 +141,21 @@ describe('the entry in aws-auth', () => {
     })
   }
 
-  it('keeps every other entry with a sed that knows POSIX alone', async () => {
+  it('keeps every other entry, and the gates hold, with a sed that knows POSIX alone', async () => {
     const tools = mkdtempSync(join(tmpdir(), 'capt-posix-'))
     const sed = execFileSync('sh', ['-c', 'command -v sed'], { encoding: 'utf8' }).trim()
     writeFileSync(join(tools, 'sed'), `#!/bin/sh\nexec ${sed} --posix "$@"\n`, { mode: 0o755 })
     try {
       cluster.mapRoles = ODD + NODE_GROUP
-      assert.deepEqual(await run('aws-auth-add', { PATH: `${tools}:${process.env['PATH']}` }), { code: 0, stderr: '' })
+      const path = `${tools}:${process.env['PATH']}`
+      assert.deepEqual(await run('aws-auth-add', { PATH: path }), { code: 0, stderr: '' })
       assert.equal(cluster.mapRoles, ODD + NODE_GROUP + ENTRY)
+      cluster.pools = ['default', 'ops']
+      assert.match((await run('gate', { PATH: path })).stderr, /^NodePools still exist in demo: default ops\n/)
+      Object.assign(cluster, { pools: [], claims: [] })
+      assert.deepEqual(await run('drained', { PATH: path }), { code: 0, stderr: '' })
+      assert.deepEqual(await run('aws-auth-remove', { PATH: path }), { code: 0, stderr: '' })
+      assert.equal(cluster.mapRoles, ODD + NODE_GROUP)
     } finally {
       rmSync(tools, { recursive: true })
     }
