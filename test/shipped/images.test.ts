@@ -8,51 +8,20 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { parseAllDocuments } from 'yaml'
 import { conditionOf, NamespaceKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
 import { type Connection, connect, loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
-import { releaseFiles } from '../../scripts/release-files.ts'
 import { startClusterActor } from '../support/engine/cluster-actor.ts'
 import { layOut, readImage } from '../support/image.ts'
+import { DEPLOYMENTS, objectsOf } from '../support/release-objects.ts'
 import { findTool } from '../support/tools.ts'
 import { waitUntil } from './support.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
 const terraform = findTool('terraform')
-const files = releaseFiles({ version: '9.9.9' })
-
-interface Container {
-  readonly image: string
-  readonly command?: readonly string[]
-  readonly args: readonly string[]
-  readonly env: readonly { readonly name: string; readonly value?: string }[]
-  readonly volumeMounts: readonly { readonly mountPath: string }[]
-}
-interface Loose {
-  readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace: string }
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly [Container] } } }
-}
-
-/** The objects of an asset, as clusterctl fills it in when no variable is set. */
-function objectsOf(asset: string): readonly Loose[] {
-  const text = files
-    .get(asset)!
-    .replace(/(?<!\$)\$\{[A-Z_]+:=([^}]*)\}/g, '$1')
-    .replaceAll('$${', () => '${')
-  return parseAllDocuments(text).map((document) => document.toJS() as Loose)
-}
-
-const DEPLOYMENTS = new Map(
-  [...files.keys()]
-    .filter((name) => name.endsWith('.yaml'))
-    .flatMap((name) => objectsOf(name).flatMap((one) => (one.kind === 'Deployment' ? [[name, one] as const] : []))),
-)
-
 /** What a pod of a run finds in its image. */
 const CONTAINER = {
   program: [process.execPath, join(ROOT, 'dist/program/capt.mjs')],

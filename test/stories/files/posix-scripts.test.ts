@@ -66,8 +66,9 @@ function posixTools(busybox?: string): string {
   if (busybox === undefined) {
     symlinkSync(dash!, join(folder, 'sh'))
     writeFileSync(join(folder, 'sed'), `#!${dash}\nexec ${sed} --posix "$@"\n`, { mode: 0o755 })
-  } else for (const name of ['sh', 'sed', 'awk', 'grep', 'tr', 'sort', 'readlink', 'base64', 'mktemp'])
-    symlinkSync(busybox, join(folder, name))
+  } else
+    for (const name of ['sh', 'sed', 'awk', 'grep', 'tr', 'sort', 'readlink', 'base64', 'mktemp'])
+      symlinkSync(busybox, join(folder, name))
   return folder
 }
 
@@ -103,7 +104,6 @@ describe('a shell script that ships', { skip: !dash && 'dash is not installed' }
       'run &>/dev/null',
       "x=$'a'",
       'x=(a b)',
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: shell, not a template
       'echo "${x//a/b}"',
       'echo -e x',
       'set -euo pipefail',

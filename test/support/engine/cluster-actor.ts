@@ -41,6 +41,15 @@ interface Container {
   isStopping?: boolean
 }
 
+/** One container as its pod describes it. */
+export interface ContainerStart {
+  readonly command: readonly string[]
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** Folders of this machine, by where the container sees them. */
+  readonly mounts: ReadonlyMap<string, string>
+}
+
 interface ActorOptions {
   readonly objects: Objects
   readonly namespace: string
@@ -48,6 +57,8 @@ interface ActorOptions {
   readonly program: readonly string[]
   /** Of the image: what a pod has without being given it. */
   readonly path: string
+  /** Starts a container in a root of its own, where paths are those of the pod. */
+  readonly start?: (container: ContainerStart) => ChildProcess
   /** On a real server its controller of Jobs makes the pods, and a pod that has ended is removed at once like this. */
   readonly removePod?: (name: string) => void
 }
@@ -126,18 +137,22 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
       writeFiles(found, target)
     }
     const inside = (text: string) => {
+      if (options.start) return text
       const [from, to] = [...mounts].find(([path]) => text === path || text.startsWith(`${path}/`)) ?? ['', '']
       return to + text.slice(from.length)
     }
     const env = await environmentOf(pod, inside)
     const [program = '', ...flags] = options.program
     // Nothing of this machine reaches it: its group, its folder and its environment are its own.
-    const child = spawn(program, [...flags, ...container.args.map(inside)], {
-      detached: true,
-      cwd: folder,
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const { command, args } = container
+    const child = options.start
+      ? options.start({ command, args, env, mounts })
+      : spawn(program, [...flags, ...args.map(inside)], {
+          detached: true,
+          cwd: folder,
+          env,
+          stdio: ['ignore', 'pipe', 'pipe'],
+        })
     const one: Container = { pod, folder, child, secrets }
     containers.set(uid, one)
     started.push(pod.metadata.ownerReferences?.[0]?.name ?? '')
