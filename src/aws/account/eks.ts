@@ -16,6 +16,8 @@ export interface EksCluster {
   readonly clusterSecurityGroupId: string | undefined
   readonly authenticationMode: string
   readonly isAutoMode: boolean
+  /** Whether the API can be reached from outside of its VPC. */
+  readonly isPublic: boolean
 }
 
 export interface NodeGroupSize {
@@ -64,6 +66,7 @@ export async function readEksCluster(aws: AwsRequests, name: string): Promise<Ek
     // Clusters of the time before access entries have none.
     authenticationMode: text(map(cluster['accessConfig'])['authenticationMode']) || 'CONFIG_MAP',
     isAutoMode: map(cluster['computeConfig'])['enabled'] === true,
+    isPublic: network['endpointPublicAccess'] !== false,
   }
 }
 

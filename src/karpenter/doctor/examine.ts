@@ -4,64 +4,8 @@ import { choose, hasProvider } from '../plan/choose.ts'
 import { observeResource } from '../plan/observe.ts'
 import { resourcesFor } from '../plan/resources.ts'
 import type { Survey } from '../survey/survey.ts'
-
-export interface Trap {
-  /** One word that names the kind of thing. */
-  readonly word: string
-  readonly weight: 'person' | 'know'
-  readonly what: string
-  readonly todo: string
-  readonly command?: string
-}
-
-type Look = (survey: Survey) => readonly Trap[]
-
-const person = (word: string, what: string, todo: string, command?: string): Trap => ({
-  word,
-  weight: 'person',
-  what,
-  todo,
-  ...(command ? { command } : {}),
-})
-const know = (word: string, what: string, todo: string, command?: string): Trap => ({
-  ...person(word, what, todo, command),
-  weight: 'know',
-})
-const when = (holds: boolean, trap: () => Trap): readonly Trap[] => (holds ? [trap()] : [])
-
-const cluster: Look = ({ cluster: { name, isAutoMode, status }, addons, kubernetes }) => [
-  ...when(status !== 'ACTIVE', () =>
-    person(
-      'cluster',
-      `the cluster is ${status}`,
-      'wait until it is active',
-      `aws eks wait cluster-active --name ${name}`,
-    ),
-  ),
-  ...when(isAutoMode, () =>
-    person(
-      'automode',
-      'EKS Auto Mode runs a Karpenter of its own, and every node of it carries karpenter.sh/nodepool',
-      'use its NodePools, or turn Auto Mode off',
-    ),
-  ),
-  ...when(!addons.includes('vpc-cni') && !kubernetes.hasCni, () =>
-    person(
-      'addons',
-      'no VPC CNI: nodes join and stay NotReady',
-      'install the add-on',
-      `aws eks create-addon --cluster-name ${name} --addon-name vpc-cni`,
-    ),
-  ),
-  ...when(!addons.includes('coredns') && !kubernetes.hasDns, () =>
-    person(
-      'addons',
-      'no CoreDNS: controllers cannot resolve names',
-      'install the add-on',
-      `aws eks create-addon --cluster-name ${name} --addon-name coredns`,
-    ),
-  ),
-]
+import { clusterTraps } from './cluster-traps.ts'
+import { know, type Look, person, type Trap, when } from './trap.ts'
 
 const places: Look = ({ kubernetes: { nodes, flux, karpenter } }) => {
   const others = nodes.filter(({ labels }) => !('karpenter.sh/nodepool' in labels))
@@ -323,5 +267,7 @@ const groups: Look = ({ cluster: { name }, securityGroups }) => {
 }
 
 export function examine(survey: Survey): readonly Trap[] {
-  return [cluster, places, releases, images, pools, others, permissions, groups, drift].flatMap((look) => look(survey))
+  return [clusterTraps, places, releases, images, pools, others, permissions, groups, drift].flatMap((look) =>
+    look(survey),
+  )
 }

@@ -2,7 +2,7 @@
 import { type Affinity, canRunOn, mergeGuard } from '#catalog'
 import { POOL_LABEL } from '../kinds.ts'
 import type { FoundWorkload, Survey } from '../survey/survey.ts'
-import type { Trap } from './examine.ts'
+import type { Trap } from './trap.ts'
 
 export function advisePlacement({ kubernetes: { advised, nodePools } }: Survey): readonly Trap[] {
   const nodes = nodePools.map(({ name, labels, taints }) => ({

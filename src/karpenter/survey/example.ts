@@ -75,6 +75,7 @@ export function exampleSurvey({ cluster, kubernetes, ...account }: Changes = {})
       clusterSecurityGroupId: 'sg-cluster',
       authenticationMode: 'API_AND_CONFIG_MAP',
       isAutoMode: false,
+      isPublic: true,
       ...cluster,
     },
     kubernetes: {

@@ -6,9 +6,9 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { findOnPath, findTool } from '../../support/tools.ts'
+import { findOnPath, findTool } from '../support/tools.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+const ROOT = join(import.meta.dirname, '../..')
 const UNSEARCHED = /^(node_modules|dist|\.git|\.github|coverage)$/
 /** Run by the project alone, never by a user. */
 const BASH = /^(\.ci|test)\//
