@@ -20,7 +20,7 @@ resource "terraform_data" "image" {
 
 locals {
   # A release is written 1.35.2-20261102; an alias names its date.
-  wanted_image = var.node_pool.image != "" ? var.node_pool.image : try("al2023@v${regex("-([0-9]{8})$", nonsensitive(data.aws_ssm_parameter.image[0].value))[0]}", "")
+  wanted_image = var.node_pool.image != "" ? var.node_pool.image : try("al2023@v${regex("-([0-9]{8})$", data.aws_ssm_parameter.image[0].insecure_value)[0]}", "")
   pinned_image = var.default_node_pool ? terraform_data.image[0].output : ""
 
   found_zones = distinct([for subnet in data.aws_subnet.node : subnet.availability_zone])

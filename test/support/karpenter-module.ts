@@ -77,7 +77,7 @@ export function writeStubbed(root: string, inputs: Record<string, unknown>, clus
       resource ? 'resource "terraform_data" "node_pool"' : 'terraform_data.node_pool',
     )
     .replace(/resource "aws_ec2_tag" "(\w+)"/g, 'resource "terraform_data" "$1_tag"')
-    .replaceAll('data.aws_ssm_parameter.image[0].value', JSON.stringify(cluster.release))
+    .replaceAll('data.aws_ssm_parameter.image[0].insecure_value', JSON.stringify(cluster.release))
     .replaceAll('data.aws_subnet.node', 'local.subnets')
     .replaceAll('data.aws_security_group.node[0].tags', '{}')
   const facts = { name: 'demo', version: cluster.version, endpoint: cluster.endpoint, certificate_authority_data: '' }
