@@ -1,5 +1,5 @@
 // Every shell script that ships runs with a POSIX shell and POSIX tools: parsed and run by dash, with a sed that knows no GNU
-// extensions, and by busybox where it is installed. Scripts for bash say so in their first line and do not ship.
+// extensions, and by busybox. Scripts for bash say so in their first line and do not ship.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,6 +13,7 @@ const UNSEARCHED = /^(node_modules|dist|\.git|\.github|coverage)$/
 /** Run by the project alone, never by a user. */
 const BASH = /^(\.ci|test)\//
 const dash = findTool('dash')
+const busybox = findTool('busybox')
 
 interface Script {
   readonly path: string
@@ -115,7 +116,6 @@ describe('a shell script that ships', { skip: !dash && 'dash is not installed' }
       assert.equal(extensionsIn(line).length, 1, line)
   })
 
-  const busybox = findOnPath('busybox')
   for (const [tools, program] of [['dash and a POSIX sed', undefined] as const, ['busybox', busybox] as const]) {
     if (tools === 'busybox' && busybox === undefined) continue
     it(`starts the program with ${tools}, through links too`, () => {

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { findOnPath } from './tools.ts'
 
 /** Each package brings a program of its own name. */
-const PACKAGES = ['chromium', 'zsh', 'fish']
+const PACKAGES = ['chromium', 'zsh', 'fish', 'busybox']
 
 export function installPackages(): void {
   const missing = PACKAGES.filter((name) => !findOnPath(name))

@@ -1,14 +1,16 @@
 // The module's script against a stand-in for the cluster's API: one aws-auth entry comes and goes, everything else stays
 // byte for byte, and a destroy is held back while NodePools exist. Plain sh and curl; no kubectl.
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { findOnPath, findTool } from '../../support/tools.ts'
 
+const busybox = findTool('busybox')
 const SCRIPT = join(import.meta.dirname, '../../../modules/karpenter/scripts/cluster.sh')
 const ROLE = 'arn:aws:iam::111122223333:role/KarpenterNodeRole-demo'
 const NODE_GROUP =
@@ -141,25 +143,30 @@ describe('the entry in aws-auth', () => {
     })
   }
 
-  it('keeps every other entry, and the gates hold, with a sed that knows POSIX alone', async () => {
-    const tools = mkdtempSync(join(tmpdir(), 'capt-posix-'))
-    const sed = execFileSync('sh', ['-c', 'command -v sed'], { encoding: 'utf8' }).trim()
-    writeFileSync(join(tools, 'sed'), `#!/bin/sh\nexec ${sed} --posix "$@"\n`, { mode: 0o755 })
-    try {
-      cluster.mapRoles = ODD + NODE_GROUP
-      const path = `${tools}:${process.env['PATH']}`
-      assert.deepEqual(await run('aws-auth-add', { PATH: path }), { code: 0, stderr: '' })
-      assert.equal(cluster.mapRoles, ODD + NODE_GROUP + ENTRY)
-      cluster.pools = ['default', 'ops']
-      assert.match((await run('gate', { PATH: path })).stderr, /^NodePools still exist in demo: default ops\n/)
-      Object.assign(cluster, { pools: [], claims: [] })
-      assert.deepEqual(await run('drained', { PATH: path }), { code: 0, stderr: '' })
-      assert.deepEqual(await run('aws-auth-remove', { PATH: path }), { code: 0, stderr: '' })
-      assert.equal(cluster.mapRoles, ODD + NODE_GROUP)
-    } finally {
-      rmSync(tools, { recursive: true })
-    }
-  })
+  for (const [what, sed] of [
+    ['a sed that knows POSIX alone', `${findOnPath('sed')} --posix`],
+    ['the sed of busybox', busybox && `${busybox} sed`],
+  ] as const)
+    it(`keeps every other entry, and the gates hold, with ${what}`, {
+      skip: !sed && 'busybox is not installed',
+    }, async () => {
+      const tools = mkdtempSync(join(tmpdir(), 'capt-posix-'))
+      writeFileSync(join(tools, 'sed'), `#!/bin/sh\nexec ${sed} "$@"\n`, { mode: 0o755 })
+      try {
+        cluster.mapRoles = ODD + NODE_GROUP
+        const path = `${tools}:${process.env['PATH']}`
+        assert.deepEqual(await run('aws-auth-add', { PATH: path }), { code: 0, stderr: '' })
+        assert.equal(cluster.mapRoles, ODD + NODE_GROUP + ENTRY)
+        cluster.pools = ['default', 'ops']
+        assert.match((await run('gate', { PATH: path })).stderr, /^NodePools still exist in demo: default ops\n/)
+        Object.assign(cluster, { pools: [], claims: [] })
+        assert.deepEqual(await run('drained', { PATH: path }), { code: 0, stderr: '' })
+        assert.deepEqual(await run('aws-auth-remove', { PATH: path }), { code: 0, stderr: '' })
+        assert.equal(cluster.mapRoles, ODD + NODE_GROUP)
+      } finally {
+        rmSync(tools, { recursive: true })
+      }
+    })
 
   it('is not written when the entries of others cannot be read', async () => {
     const tools = mkdtempSync(join(tmpdir(), 'capt-no-awk-'))
