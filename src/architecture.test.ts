@@ -50,6 +50,7 @@ const IMPORTS: ImportTable = {
     lib: 'open',
     view: 'open',
   },
+  import: { api: 'open', engine: 'open', kube: 'open', lib: 'open' },
   move: { api: 'open', kube: 'open', lib: 'open' },
   notify: { api: 'open', kube: 'port', lib: 'open' },
   upgrade: { api: 'open', catalog: 'open', kube: 'port', lib: 'open', view: 'open' },
@@ -72,6 +73,7 @@ const IMPORTS: ImportTable = {
   cli: {
     app: 'open',
     doctor: 'open',
+    import: 'open',
     move: 'open',
     upgrade: 'open',
     api: 'open',
@@ -100,6 +102,7 @@ const PORT_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'faultPolicy',
     'isAsApplied',
     'isCheckDiscarded',
+    'isUnproven',
     'policyHash',
     'readSource',
     'renderWorkspace',

@@ -94,6 +94,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/clusters/get.ts'),
   },
   {
+    name: 'import',
+    group: 'Clusters',
+    summary: 'Take over clusters of the older project, state included',
+    load: () => import('./commands/clusters/import.ts'),
+  },
+  {
     name: 'kubeconfig',
     group: 'Clusters',
     summary: 'Print a kubeconfig for a cluster, or merge it into yours',

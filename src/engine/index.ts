@@ -26,10 +26,11 @@ export type {
   Suspect,
   Verb,
 } from './record/record.ts'
-export { isAsApplied, isOpen } from './record/record.ts'
+export { isAsApplied, isOpen, isUnproven } from './record/record.ts'
 export { readLog, readPlanText, readRecord } from './record/record-store.ts'
 export { settleAfterRestore } from './recovery/after-restore.ts'
 export { examineWorkspace, isUnreadable, type WorkspaceExam } from './recovery/examine.ts'
+export { checkImport, importState } from './recovery/import-state.ts'
 export type { TagCounter } from './recovery/inspect.ts'
 export { type Abandoned, findAbandoned, listRecorded, orphanResources, type Recorded } from './recovery/release.ts'
 export { clearSuspects, declareGone, discardCopy, findOwner, restoreState } from './recovery/restore.ts'

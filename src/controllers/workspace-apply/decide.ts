@@ -1,7 +1,7 @@
 // Decides the next step for one WorkspaceTemplateApply. Pure: same observation, same decision; time arrives as data.
 import { APPLY_FINALIZER, blocksMove, CANCEL_ANNOTATION, type WorkspaceTemplateApply } from '#api'
-import { isAsApplied, type Reconstruction, type Workspace } from '#engine'
-import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
+import { isAsApplied, isUnproven, type Reconstruction, type Workspace } from '#engine'
+import { act, controllerOf, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
 import { decidePaused } from '../shared/pause.ts'
 import { type Action, unreachable } from './actions.ts'
 import { approvalGate } from './approval/approval.ts'
@@ -123,6 +123,9 @@ function decideRun(observed: Observed, workspace: Workspace): Decision<Action> {
   }
   if (observed.tool?.ok === false)
     return stalled('ToolMismatch', observed.tool.refusal.message, observed.tool.refusal.hint)
+  const awaited = awaitedOwner(observed)
+  if (awaited !== undefined)
+    return waiting('OwnerMissing', `The state was imported; the first plan waits until ${awaited} asks for it`)
   const gate = approvalGate(observed, workspace.hash, isAsked)
   if (gate.is === 'held') return gate.decision
   const isRetry = run?.verb === 'apply' && run.hash === workspace.hash && !isAsked
@@ -141,6 +144,12 @@ function decideRun(observed: Observed, workspace: Workspace): Decision<Action> {
     )
   }
   return start
+}
+
+/** The first plan after an import is made from what the owner asks for, never from a part of it. */
+function awaitedOwner({ apply, view: { record } }: Observed): string | undefined {
+  if (!record?.imported?.owner || !isUnproven(record) || controllerOf(apply)) return undefined
+  return record.imported.owner
 }
 
 /** ConfigMaps and Secrets are not watched: a change may need a run, or fix a stalled apply. */

@@ -4,7 +4,7 @@ import { isPlainObject } from '#lib'
 import { type BundleRef, newRecord, type RunRecord } from './record.ts'
 
 type Kept = Pick<RunRecord, 'workspaceId' | 'backups' | 'kept' | 'suspects'> &
-  Partial<Pick<RunRecord, 'bundle' | 'spare' | 'inFlight'>>
+  Partial<Pick<RunRecord, 'bundle' | 'spare' | 'inFlight' | 'imported'>>
 
 export interface Remnants {
   /** Annotation of the state Secret. */
@@ -41,12 +41,13 @@ export function isFresh({ state, bundle, applied, forgotten }: RunRecord): boole
   return !state && !bundle && !applied && !forgotten
 }
 
-function factsOf({ workspaceId, backups, kept, bundle, spare, suspects, inFlight }: RunRecord): Kept {
+function factsOf({ workspaceId, backups, kept, bundle, spare, suspects, inFlight, imported }: RunRecord): Kept {
   return {
     ...{ workspaceId, backups, kept, suspects },
     ...(bundle ? { bundle } : {}),
     ...(spare ? { spare } : {}),
     ...(inFlight ? { inFlight } : {}),
+    ...(imported ? { imported } : {}),
   }
 }
 
@@ -61,6 +62,7 @@ function unite(newer: Kept, older: Kept): Kept {
     kept: [...new Set([...newer.kept, ...older.kept])],
     suspects: uniqueBy([...newer.suspects, ...older.suspects], ({ address }) => address),
     ...(newer.inFlight ? { inFlight: newer.inFlight } : {}),
+    ...(newer.imported ? { imported: newer.imported } : {}),
     ...(bundle ? { bundle } : {}),
     ...(others.length > 0 ? { spare: others } : {}),
   }
@@ -76,13 +78,14 @@ function parseFacts(text: string): Kept | undefined {
   try {
     const parsed: unknown = JSON.parse(text)
     if (!isPlainObject(parsed) || typeof parsed['workspaceId'] !== 'string') return undefined
-    const { workspaceId, backups, kept, bundle, suspects, inFlight } = parsed
+    const { workspaceId, backups, kept, bundle, suspects, inFlight, imported } = parsed
     return {
       workspaceId,
       backups: Array.isArray(backups) ? (backups as RunRecord['backups']) : [],
       kept: Array.isArray(kept) ? kept.filter((one) => typeof one === 'string') : [],
       suspects: Array.isArray(suspects) ? (suspects as RunRecord['suspects']) : [],
       ...(isPlainObject(inFlight) ? { inFlight: inFlight as unknown as NonNullable<RunRecord['inFlight']> } : {}),
+      ...(isPlainObject(imported) ? { imported: imported as unknown as NonNullable<RunRecord['imported']> } : {}),
       ...(isPlainObject(bundle) ? { bundle: bundle as unknown as NonNullable<RunRecord['bundle']> } : {}),
     }
   } catch {

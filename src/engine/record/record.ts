@@ -137,6 +137,8 @@ export interface ApprovalPolicy {
   readonly guard: readonly string[]
   /** The guard was written by somebody, so entries without effect are reported. */
   readonly givenGuard?: boolean
+  /** Manual because the state was taken over and this is the first plan. */
+  readonly isFirst?: boolean
   /** How long a plan may be approved. */
   readonly expirySeconds: number
   readonly approved?: Approval
@@ -162,7 +164,7 @@ export interface ProposedPlan {
   readonly inputs: string
   /** Hash of the policy that it waits by. */
   readonly policy: string
-  readonly because: 'Manual' | 'Guard'
+  readonly because: 'Manual' | 'Guard' | 'Imported'
   readonly changes: ListedChanges
   /** Guarded resources that it replaces or destroys. */
   readonly guarded?: readonly string[]
@@ -213,6 +215,13 @@ interface PastRun {
   readonly untouched?: true
 }
 
+export interface ImportMark {
+  /** Where the state was found, for people. */
+  readonly from: string
+  /** The object that asks for the apply, `CAPTCluster demo`: no run starts before it has done so. */
+  readonly owner?: string
+}
+
 export interface RunRecord {
   readonly version: 1
   /** Stays the same for the life of the workspace; resources are tagged with it. */
@@ -240,6 +249,8 @@ export interface RunRecord {
   readonly forgotten?: { readonly workspaceId: string; readonly at: string; readonly resources: number }
   /** A person decided that this state holds, whatever lies in a work folder. */
   readonly restored?: { readonly serial: number; readonly lineage: string }
+  /** The state was taken over from another program (`capt import`); its resources have no tag of this workspace. */
+  readonly imported?: ImportMark & { readonly at: string }
   /** Terraform keeps the state itself, in the backend that the template names. */
   readonly backend?: string
   readonly suspects: readonly Suspect[]
@@ -259,6 +270,11 @@ export function isOpen(run: Run | undefined): run is Run & { readonly phase: Ope
 
 export function newRecord(workspaceId: string): RunRecord {
   return { version: 1, workspaceId, suspects: [], kept: [], backups: [], history: [] }
+}
+
+/** Nothing was applied since the state was taken over: whether template and state agree is not known. */
+export function isUnproven({ imported, applied }: Pick<RunRecord, 'imported' | 'applied'>): boolean {
+  return imported !== undefined && applied === undefined
 }
 
 /** The runner before this one was lost: it may be alive where nobody can see it, and its Terraform with it. */

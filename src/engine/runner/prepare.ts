@@ -42,11 +42,12 @@ export async function authorize(context: RunContext, resolved: Resolved): Promis
   }
 }
 
-/** A speculative run uses that of its target: resources are tagged with it. */
-async function workspaceIdOf({ request, writer, world }: RunContext): Promise<string> {
+/** A speculative run uses that of its target: resources are tagged with it, unless they were imported without. */
+async function workspaceIdOf({ request, writer, world }: RunContext): Promise<string | undefined> {
   const { speculativeFor: name, owner } = request
   const target = name === undefined ? undefined : await readRecord(world.objects, { namespace: owner.namespace, name })
-  return (target?.record ?? writer.record).workspaceId
+  const { workspaceId, imported } = target?.record ?? writer.record
+  return imported ? undefined : workspaceId
 }
 
 function createTerraform(
@@ -54,7 +55,7 @@ function createTerraform(
   { workspace }: Inputs,
   credentials: Credentials,
   state: WorkspaceState,
-  workspaceId: string,
+  workspaceId: string | undefined,
 ): TerraformRun {
   const { request, folder, writer, stopping } = context
   const { env, clock } = context.world

@@ -11,7 +11,7 @@ import {
   type WorkspaceTemplate,
   type WorkspaceTemplateApply,
 } from '#api'
-import { type ApprovalPolicy, DEFAULT_GUARD, type ProposedPlan, policyHash, type RunRecord } from '#engine'
+import { type ApprovalPolicy, DEFAULT_GUARD, isUnproven, type ProposedPlan, policyHash, type RunRecord } from '#engine'
 import type { Objects } from '#kube'
 import { type ConditionDraft, type Decision, stalled, waiting } from '#runtime'
 import type { Action } from '../actions.ts'
@@ -46,7 +46,7 @@ export interface ObservedApproval {
   readonly isUnconfirmed?: boolean
 }
 
-/** The apply decides, then its template, then the manager. The first plan after a restore always waits. */
+/** The apply decides, then its template, then the manager. The first plan after a restore or an import always waits. */
 export async function observeApproval(
   objects: Objects,
   apply: WorkspaceTemplateApply,
@@ -61,10 +61,12 @@ export async function observeApproval(
   // One that was made before the restore counts as expired.
   const proposed =
     record?.proposed && isAtOrBefore(record.proposed.madeAt, options.restoredAt) ? undefined : record?.proposed
+  const isFirst = record !== undefined && isUnproven(record)
   return {
     isUnconfirmed,
     policy: {
-      mode: isUnconfirmed ? 'Manual' : (apply.spec.approval ?? template?.spec.approval ?? options.mode),
+      mode: isUnconfirmed || isFirst ? 'Manual' : (apply.spec.approval ?? template?.spec.approval ?? options.mode),
+      ...(isFirst ? { isFirst } : {}),
       guard: given ?? DEFAULT_GUARD,
       givenGuard: given !== undefined,
       expirySeconds: options.expirySeconds,
@@ -144,11 +146,14 @@ function waitingText({ apply, view, approval }: Observed, { hash, because, guard
   const { name } = apply.metadata
   const { add = 0, change = 0, destroy = 0, replace = 0 } = view.record?.run?.plan ?? {}
   const counts = `${add + replace} to add, ${change} to change, ${destroy + replace} to destroy`
+  const reasons = {
+    Manual: 'approval is Manual',
+    Guard: `it replaces or destroys guarded resources: ${listed(guarded)}`,
+    Imported: 'it is the first one after an import, and it is not empty',
+  }
   const why = approval.isUnconfirmed
     ? 'it is the first one after a restore and may repeat what was made after the backup'
-    : because === 'Manual'
-      ? 'approval is Manual'
-      : `it replaces or destroys guarded resources: ${listed(guarded)}`
+    : reasons[because]
   const other =
     approval.answer?.is === 'approved' ? `. The approval of plan ${approval.answer.plan} does not count for it` : ''
   return `Plan ${hash} waits for approval (${counts}), because ${why}${other}. To read it: capt plan ${name}. To apply it: capt approve ${name} --plan ${hash}`

@@ -47,7 +47,7 @@ export function propose(input: ProposalInput): ProposedPlan {
     inputs: input.inputs,
     policy: policyHash(policy),
     changes: listChanges(detail.changes, redact),
-    because: policy.mode === 'Manual' ? 'Manual' : 'Guard',
+    because: policy.isFirst ? 'Imported' : policy.mode === 'Manual' ? 'Manual' : 'Guard',
     ...(guarded.length > 0 ? { guarded: guarded.slice(0, MAX_GUARDED) } : {}),
     madeAt: toTimestamp(nowMs),
     expiresAt: toTimestamp(nowMs + policy.expirySeconds * 1000),

@@ -26,6 +26,12 @@ export async function review(context: RunContext, planned: Planned): Promise<Rev
   return reviewByPeople(context, reviewed, policy)
 }
 
+const BECAUSE = {
+  Manual: 'approval is Manual',
+  Guard: 'it replaces or destroys guarded resources',
+  Imported: 'it is the first one after an import, and it is not empty',
+} as const
+
 async function reviewByPeople(context: RunContext, planned: Reviewed, policy: ApprovalPolicy): Promise<Reviewed> {
   const { request, writer, world } = context
   const { terraform, layout, state, plans, backend } = planned
@@ -51,7 +57,7 @@ async function reviewByPeople(context: RunContext, planned: Reviewed, policy: Ap
   context.note(
     isAnswered
       ? 'The plan is not the one that was approved: it waits for another approval'
-      : `The plan waits for approval: ${proposed.because === 'Manual' ? 'approval is Manual' : 'it replaces or destroys guarded resources'}`,
+      : `The plan waits for approval: ${BECAUSE[proposed.because]}`,
   )
   if (backend === undefined && request.speculativeFor === undefined) await plans.hold(layout, planned.counts!, proposed)
   return { ...planned, changes, proposed, planText: packPlanText(toPlanText(detail, redact)) }

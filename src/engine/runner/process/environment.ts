@@ -22,7 +22,8 @@ interface EnvironmentParts {
   readonly workspace: Workspace
   readonly credentials: Readonly<Record<string, string>>
   readonly cliConfig: string | undefined
-  readonly workspaceId: string
+  /** Undefined: nothing is tagged with it, because the resources of the state were made without. */
+  readonly workspaceId: string | undefined
   /** Memory that is free, within the limits of our container. */
   readonly freeBytes: number
 }
@@ -45,8 +46,12 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
     TF_INPUT: '0',
     CHECKPOINT_DISABLE: '1',
     // Every AWS resource says which workspace made it, so that a sweep finds what no state knows.
-    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
-    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: workspace.name,
+    ...(workspaceId === undefined
+      ? {}
+      : {
+          [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
+          [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: workspace.name,
+        }),
   }
 }
 

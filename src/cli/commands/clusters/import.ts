@@ -1,0 +1,241 @@
+// Takes over clusters of the older project: prints what becomes of each object, then writes manifests, or brings objects
+// and Terraform state to a management cluster. Nothing is written while anything is refused.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { readManifests, type UnknownObject } from '#api'
+import {
+  type Assignment,
+  annotated,
+  assignStates,
+  checkTarget,
+  type Given,
+  isRefused,
+  isStateObject,
+  land,
+  type Mapped,
+  mapObjects,
+  paused,
+  readStates,
+  surveyOlder,
+} from '#import'
+import { CaptError, messageOf } from '#lib'
+import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
+import { renderOutcomes } from '../../import-report.ts'
+import { confirm, YES_OPTION } from '../../output.ts'
+import { readSources } from '../../sources.ts'
+
+export const command: Command = {
+  name: 'import',
+  group: 'Clusters',
+  summary: 'Take over clusters of the older project, state included',
+  examples: [
+    {
+      run: 'import -f older/ --state states.yaml',
+      about: 'Print the manifests that capt uses; the report goes to stderr',
+    },
+    { run: 'import -f older/ --state states.yaml --apply', about: 'Bring objects and state to the management cluster' },
+    {
+      run: 'import --from-kubeconfig older.yaml -n team-a --apply --dry-run',
+      about: 'Read a running management cluster of the older project, and check everything',
+    },
+  ],
+  options: {
+    ...CONNECTION_OPTIONS,
+    filename: {
+      type: 'string',
+      short: 'f',
+      value: 'FILE',
+      multiple: true,
+      about: 'Manifests of the older project: file, folder or - for standard input.',
+    },
+    state: {
+      type: 'string',
+      value: 'FILE',
+      multiple: true,
+      about: 'Secrets (and Leases) in which Crossplane keeps Terraform state, as kubectl get -o yaml writes them.',
+    },
+    'from-kubeconfig': {
+      type: 'string',
+      value: 'FILE',
+      about: 'Read a management cluster of the older project instead.',
+    },
+    'from-context': { type: 'string', value: 'NAME', about: "Context in that file; the file's current one otherwise." },
+    output: { type: 'string', short: 'o', value: 'DIR', about: 'Write one manifest per object to this folder.' },
+    apply: { type: 'boolean', about: 'Bring objects and state to the management cluster of the connection.' },
+    credentials: {
+      type: 'string',
+      value: 'NAME',
+      about:
+        'Secret with AWS credentials, instead of one named like the ProviderConfig; none: the identity of capt itself.',
+    },
+    'with-pools': { type: 'boolean', about: 'Also make a MachinePool of each ManagedNodeGroup template.' },
+    'without-state': { type: 'boolean', about: 'Accept objects without Terraform state: everything is made anew.' },
+    'skip-refused': { type: 'boolean', about: 'Go on without what is refused.' },
+    ...YES_OPTION,
+    'dry-run': { type: 'boolean', about: 'With --apply: check everything and change nothing.' },
+  },
+  async run(args, io) {
+    const { output } = args.values
+    if (output !== undefined && args.values['apply'] === true)
+      throw new CaptError('CAPT_USAGE', '--output and --apply exclude each other', {
+        hint: 'write manifests first and read them, then run it again with --apply',
+      })
+    const { given, kept } = await readInput(args, io)
+    const prepared = prepare(given, kept, args, io)
+    if (!prepared) return EXIT.failed
+    const { mapped, assignments } = prepared
+    if (args.values['apply'] === true) return withConnection(args, io, (to) => bring(prepared, args, { ...io, to }))
+    await writeManifests(mapped, assignments, typeof output === 'string' ? resolve(io.cwd, output) : undefined, io)
+    return EXIT.fine
+  },
+}
+
+interface Input {
+  readonly given: readonly Given[]
+  /** State Secrets and their locks. */
+  readonly kept: readonly UnknownObject[]
+}
+
+async function readInput(args: Arguments, io: Io): Promise<Input> {
+  const listed = (name: string) => (args.values[name] as readonly string[] | undefined) ?? []
+  const from = args.values['from-kubeconfig']
+  const files = listed('filename')
+  if (files.length === 0 && typeof from !== 'string')
+    throw new CaptError('CAPT_USAGE', 'import needs --filename or --from-kubeconfig', {
+      hint: 'capt import -f older/ --state states.yaml',
+    })
+  const read = async (names: readonly string[]) =>
+    names.length === 0 ? [] : (await readSources(names, io)).flatMap(({ name, text }) => readManifests(text, name))
+  const objects = (await read(files)).map(({ object, notes }): Given => {
+    const before = notes
+      .map((note) => /^(Capt\w+) is spelt/.exec(note)?.[1])
+      .find((one) => `CAPT${one?.slice(4)}` === object.kind)
+    return { object, ...(before === undefined ? {} : { speltBefore: before }) }
+  })
+  const states = (await read(listed('state'))).map(({ object, file, line }) => {
+    if (isStateObject(object)) return object
+    throw new CaptError('CAPT_INVALID', `${object.kind}/${object.metadata.name} is not a Terraform state`, {
+      at: `${file}, line ${line}`,
+      hint: 'give Secrets tfstate-… and their Leases with --state, everything else with -f',
+    })
+  })
+  const surveyed = typeof from === 'string' ? await surveyFrom(from, args, io) : { given: [], kept: [] }
+  return {
+    given: [...objects.filter(({ object }) => !isStateObject(object)), ...surveyed.given],
+    kept: [...objects.map(({ object }) => object).filter(isStateObject), ...states, ...surveyed.kept],
+  }
+}
+
+async function surveyFrom(kubeconfig: string, args: Arguments, io: Io): Promise<Input> {
+  const { namespace, 'from-context': context } = args.values
+  const from = await io.connect({
+    kubeconfig,
+    ...(typeof namespace === 'string' ? { namespace } : {}),
+    ...(typeof context === 'string' ? { context } : {}),
+  })
+  try {
+    return await surveyOlder(from)
+  } finally {
+    await from.close()
+  }
+}
+
+interface Prepared {
+  readonly mapped: Mapped
+  readonly assignments: readonly Assignment[]
+}
+
+/** Undefined when something is refused. */
+function prepare(
+  given: readonly Given[],
+  kept: readonly UnknownObject[],
+  args: Arguments,
+  io: Io,
+): Prepared | undefined {
+  const { namespace, credentials, apply } = args.values
+  const mapped = mapObjects(given, {
+    namespace: typeof namespace === 'string' ? namespace : 'default',
+    ...(typeof credentials === 'string' ? { credentials } : {}),
+    withPools: args.values['with-pools'] === true,
+  })
+  const workspaces = given.map(({ object }) => object).filter(({ kind }) => kind === 'Workspace')
+  const found = assignStates(mapped.applies, readStates(kept), workspaces)
+  const assignments = found.map((one) => withoutState(one, apply === true && args.values['without-state'] !== true))
+  io.stderr.write(renderOutcomes(mapped.outcomes, assignments))
+  if (isStopped(mapped, assignments, args.values['skip-refused'] === true, io)) return undefined
+  return { mapped, assignments }
+}
+
+/** A state that is refused is never skipped: the object that asks for its apply would make everything a second time. */
+function isStopped({ outcomes }: Mapped, assignments: readonly Assignment[], mayBeSkipped: boolean, io: Io): boolean {
+  const refused = outcomes.filter(isRefused)
+  const final = refused.filter(({ isFinal }) => isFinal).length + assignments.filter(({ refusal }) => refusal).length
+  const count = refused.length + assignments.filter(({ refusal }) => refusal).length
+  if (count === 0 || (mayBeSkipped && final === 0)) return false
+  const way = final > 0 ? `${final} of them cannot be skipped` : '--skip-refused goes on without them'
+  io.stderr.write(`${count} refused, nothing was written; ${way}\n`)
+  return true
+}
+
+/** An apply without its state would make everything a second time. */
+function withoutState(assignment: Assignment, isStrict: boolean): Assignment {
+  const { apply, state, refusal } = assignment
+  if (state || refusal || (!isStrict && !apply.wasApplied)) return assignment
+  const reason = apply.wasApplied
+    ? 'Terraform applied it in the older project, and its state is not among the input'
+    : 'there is no state for it among the input'
+  const hint = 'give its Secret with --state; --without-state makes everything anew'
+  return isStrict ? { apply, refusal: { reason, hint } } : assignment
+}
+
+async function bring(
+  { mapped, assignments }: Prepared,
+  args: Arguments,
+  io: Io & Pick<Parameters<typeof land>[2], 'to'>,
+): Promise<number> {
+  const { to } = io
+  await checkTarget(mapped, assignments, { to })
+  const states = assignments.filter(({ state }) => state).length
+  const what = `${mapped.objects.length + assignments.length} objects and ${states} ${states === 1 ? 'state' : 'states'}`
+  if (args.values['dry-run'] === true) {
+    io.stderr.write(`${what} would go to ${to.server}\n`)
+    return EXIT.fine
+  }
+  if (!(await confirm(`Bring ${what} to ${to.server}?`, args, io))) return EXIT.failed
+  await land(mapped, assignments, { to, clock: io.clock, report: (text) => io.stderr.write(`  ${text}\n`) })
+  io.stdout.write(`Imported ${what} to ${to.server}; a first plan that is not empty waits for capt approve\n`)
+  return EXIT.fine
+}
+
+/** States are not in manifests: with them, everything is written paused, so that nothing is made a second time. */
+async function writeManifests(
+  { objects, applies }: Mapped,
+  assignments: readonly Assignment[],
+  folder: string | undefined,
+  io: Io,
+): Promise<void> {
+  const hasStates = assignments.some(({ state }) => state)
+  const standing = applies.filter(({ owner }) => owner === undefined).map(({ object }) => object)
+  const written = hasStates ? [...objects.map(paused), ...standing.map(annotated)] : [...objects, ...standing]
+  const { stringify } = await import('yaml')
+  const texts = written.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
+  if (folder === undefined) io.stdout.write(texts.join('---\n'))
+  else {
+    try {
+      mkdirSync(folder, { recursive: true })
+      // Secrets may be among them.
+      for (const [i, { kind, metadata }] of written.entries())
+        writeFileSync(join(folder, `${kind.toLowerCase()}-${metadata.name}.yaml`), texts[i]!, { mode: 0o600 })
+    } catch (error) {
+      throw new CaptError('CAPT_FILE_UNREADABLE', `${folder} cannot be written: ${messageOf(error)}`, {
+        hint: 'give a folder that can be written to',
+        cause: error,
+      })
+    }
+    io.stdout.write(`Wrote ${written.length} manifests to ${folder}\n`)
+  }
+  if (hasStates)
+    io.stderr.write(
+      'The state is not in them, so they are written paused; the same command with --apply brings the state and resumes\n',
+    )
+}
