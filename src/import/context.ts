@@ -1,4 +1,4 @@
-// What the mapping of one object may know of the others: the clusters, who uses which template, what Crossplane was told.
+// What the mapping of one object may know of the others: the clusters, who uses which template, how Crossplane was configured.
 import type { UnknownObject } from '#api'
 import { workspaceNameOf } from '#engine'
 import { type Editor, fieldsOf, textOf } from './outcome.ts'

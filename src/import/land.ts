@@ -70,8 +70,8 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
   }
   for (const object of inOrder(mapped.objects)) await written(paused(object), 'capt-apply')
   for (const { apply, state } of assignments) {
-    const held = apply.owner === undefined ? annotated(apply.object) : apply.object
-    const { metadata } = await written(held, 'capt-import')
+    // On its own too: its Cluster may not be among the input.
+    const { metadata } = await written(annotated(apply.object), 'capt-import')
     if (!state) continue
     const owner = { ...ownerOf(apply.object, to), uid: metadata.uid ?? '' }
     const from = { from: `Secret ${state.secret}`, ...(apply.owner === undefined ? {} : { owner: apply.owner }) }
@@ -87,8 +87,7 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
 async function resume(mapped: Mapped, assignments: readonly Assignment[], to: Connected): Promise<void> {
   const find = kindFinder(to)
   for (const { apply } of assignments) {
-    if (apply.owner !== undefined || fieldsOf(apply.object.metadata.annotations)[PAUSED_ANNOTATION] !== undefined)
-      continue
+    if (apply.object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) continue
     const body = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } }
     await to.objects.patch(WorkspaceTemplateApply, keyIn(apply.object, WorkspaceTemplateApply, to), {
       type: 'merge',
@@ -138,13 +137,24 @@ function ownerOf({ metadata }: UnknownObject, { namespace }: Connected): Owner {
 }
 
 /** What people write, without what an import changes while it is under way. */
-function contentOf({ apiVersion: _, kind: __, metadata: ___, status: ____, ...rest }: UnknownObject): unknown {
-  const spec = fieldsOf(rest['spec'])
-  const { paused: _paused, ...others } = spec
-  return { ...rest, ...(rest['spec'] === undefined ? {} : { spec: others }) }
+function contentOf(object: UnknownObject): unknown {
+  const { apiVersion: _, kind: __, metadata: ___, status: ____, spec, stringData, data, ...rest } = object
+  const { paused: _paused, ...wanted } = fieldsOf(spec)
+  const plain = Object.entries(fieldsOf(stringData)).map(([key, text]) => [
+    key,
+    Buffer.from(String(text)).toString('base64'),
+  ])
+  const all = { ...fieldsOf(data), ...Object.fromEntries(plain) }
+  return {
+    ...rest,
+    ...(spec === undefined ? {} : { spec: wanted }),
+    ...(Object.keys(all).length > 0 ? { data: all } : {}),
+  }
 }
 
 function contains(value: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted))
+    return Array.isArray(value) && value.length === wanted.length && wanted.every((one, i) => contains(value[i], one))
   if (!isPlainObject(wanted)) return jsonEqual(value, wanted)
   if (!isPlainObject(value)) return Object.keys(wanted).length === 0 && value === undefined
   return Object.entries(wanted).every(([key, inner]) => contains(ownValue(value, key), inner))

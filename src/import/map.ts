@@ -66,13 +66,15 @@ export function mapObjects(given: readonly Given[], options: ImportOptions): Map
     given.map(({ object }) => object),
     options,
   )
-  const outcomes = given.map(({ object, speltBefore }) => check(respelt(mapOne(object, context), object, speltBefore)))
-  const made = outcomes.flatMap(({ objects }) => objects)
+  const mapped = given.map(({ object, speltBefore }) => check(respelt(mapOne(object, context), object, speltBefore)))
+  const made = mapped.flatMap(({ objects }) => objects)
+  const applies = appliesOf(made, context)
+  const outcomes = mapped.map((outcome) => withOwner(outcome, applies, context))
   const isApply = ({ kind }: UnknownObject): boolean => kind === WorkspaceTemplateApply.kind
   return {
     outcomes,
     objects: made.filter((object) => !isApply(object)),
-    applies: appliesOf(made, context),
+    applies,
   }
 }
 
@@ -87,13 +89,9 @@ function respelt(outcome: Outcome, { kind, metadata }: UnknownObject, before: st
   if (before === undefined || before === kind) return outcome
   const subject = `${before}/${metadata.name}`
   if (outcome.is === 'dropped' || outcome.is === 'refused') return { ...outcome, subject }
+  if (outcome.changes.some(({ path }) => path === 'kind')) return { ...outcome, subject }
   const spelling = { path: 'kind', what: `${kind} instead of ${before}` }
-  return {
-    ...outcome,
-    subject,
-    is: 'changed',
-    changes: [spelling, ...outcome.changes.filter(({ path }) => path !== 'kind')],
-  }
+  return { ...outcome, subject, is: 'changed', changes: [spelling, ...outcome.changes] }
 }
 
 /** What capt itself would refuse is refused here, before anything is written. */
@@ -123,6 +121,19 @@ function appliesOf(made: readonly UnknownObject[], context: ImportContext): read
     .map((object) => ({ object, wasApplied: wasApplied(object, context) }))
   return [...owned, ...standing]
 }
+
+/** The owner of an apply writes its spec: what stood in it is not taken over. */
+function withOwner(outcome: Outcome, applies: readonly MappedApply[], context: ImportContext): Outcome {
+  const [object] = outcome.objects
+  if (object?.kind !== WorkspaceTemplateApply.kind) return outcome
+  const owned = applies.find((one) => isSame(one.object, object, context) && one.owner !== undefined)
+  if (!owned) return outcome
+  const what = `left to ${owned.owner}, which writes it`
+  return { ...outcome, is: 'changed', changes: [{ path: 'spec', what }], objects: [owned.object] }
+}
+
+const isSame = (a: UnknownObject, b: UnknownObject, context: ImportContext): boolean =>
+  a.metadata.name === b.metadata.name && context.namespaceOf(a) === context.namespaceOf(b)
 
 function wasApplied({ metadata }: UnknownObject, context: ImportContext): boolean {
   const found = context.all(WorkspaceTemplateApply.kind).find((one) => one.metadata.name === metadata.name)

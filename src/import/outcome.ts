@@ -2,7 +2,7 @@
 import type { ObjectMeta, UnknownObject } from '#api'
 import { isPlainObject } from '#lib'
 
-export interface FieldChange {
+interface FieldChange {
   readonly path: string
   /** What became of the field and why, one sentence. */
   readonly what: string
@@ -17,7 +17,7 @@ export interface Outcome {
   readonly reason?: string
   /** What to do about a refusal. */
   readonly hint?: string
-  /** The refusal cannot be skipped: going on without the object would harm what it stands for. */
+  /** The refusal cannot be skipped: without the object the rest must not be imported. */
   readonly isFinal?: boolean
   /** What it became. */
   readonly objects: readonly UnknownObject[]

@@ -66,7 +66,7 @@ describe('a state of Crossplane', () => {
     ['a lock', [whole(), lease('somebody')], /locked by somebody/],
     ['damage', [secret('tfstate-demo-vpc-aws', Buffer.from('x'), LABELS)], /cut or damaged/],
     ['an old format', [secret('tfstate-demo-vpc-aws', gzipSync('{"version":3}'), LABELS)], /format version 4/],
-    ['a rival', [whole(), whole(LABELS, 'tfstate-demo-vpc-other')], /several states/],
+    ['a second one', [whole(), whole(LABELS, 'tfstate-demo-vpc-other')], /several states/],
   ] as const)
     it(`is refused with ${what}`, () => assert.match(assign('demo-vpc', kept)?.refusal?.reason ?? '', reason))
 

@@ -6,7 +6,7 @@ import { readState, type StateInfo, workspaceNameOf } from '#engine'
 import type { MappedApply } from './map.ts'
 import { fieldsOf, textOf } from './outcome.ts'
 
-export interface FoundState {
+interface FoundState {
   /** `crossplane-system/tfstate-demo-vpc-aws-provider-eks` */
   readonly secret: string
   /** Name of the Terraform workspace. */
@@ -88,11 +88,11 @@ export function assignStates(
     const name = workspaceNameOf(apply.object.metadata.name)
     const matching = states.filter((state) => belongsTo(state, name, workspaces))
     const [state, second] = matching
-    const rivals = applies.filter((one) => workspaceNameOf(one.object.metadata.name) === name)
-    if (state && rivals.length > 1)
+    const sharing = applies.filter((one) => workspaceNameOf(one.object.metadata.name) === name)
+    if (state && sharing.length > 1)
       return refuse(
         apply,
-        `${rivals.map(({ object }) => `${object.metadata.namespace ?? ''}/${object.metadata.name}`).join(' and ')} shared one Workspace ${name} in the older project, and with it one state`,
+        `${sharing.map(({ object }) => `${object.metadata.namespace ?? ''}/${object.metadata.name}`).join(' and ')} shared one Workspace ${name} in the older project, and with it one state`,
         'import them one at a time, with the state of the one that it belongs to',
       )
     if (second)

@@ -26,7 +26,7 @@ const isOlderKind = ({ kind }: KindRef): boolean =>
     kind,
   )
 
-export interface Surveyed {
+interface Surveyed {
   readonly given: readonly Given[]
   /** State Secrets and their locks. */
   readonly kept: readonly UnknownObject[]

@@ -80,6 +80,18 @@ describe('workspace apply', () => {
 
   it('starts the first run', () => expect(anObservation(), START))
 
+  it('waits after an import until its owner has asked for it, and never again after the first run', () => {
+    const imported = { at: '2026-01-01T00:00:00Z', from: 'x', owner: 'CAPTCluster demo' }
+    const view = (record: RunRecord) => ({ view: { record, activity: 'idle', cancelling: false } }) as const
+    const record = aRecord(undefined, { imported })
+    expect(anObservation(view(record)), { is: 'waiting', reason: 'OwnerMissing' })
+    const owner = { apiVersion: 'x/v1', kind: 'CAPTCluster', name: 'demo', uid: 'u', controller: true }
+    expect(anObservation({ ...view(record), apply: apply({}, { ownerReferences: [owner] }) }), START)
+    expect(anObservation(view(aRecord(undefined, { imported: { at: '', from: 'x' } }))), START)
+    const applied = { hash: 'other', at: '', runId: 'r', outputs: {}, omitted: [] }
+    expect(anObservation(view(aRecord(undefined, { imported, applied }))), START)
+  })
+
   it('reports why a queued run waits, its position and since when', () => {
     const run = aRun({ phase: 'Queued' })
     const queue = { position: 2, reason: 'IdentityLimit' as const }

@@ -85,6 +85,12 @@ describe('a lost record', () => {
       },
       { suspects: [suspect('b'), suspect('a')], inFlight: undefined },
     ],
+    [
+      'still knows that the state was imported',
+      fresh,
+      { kept: keptFacts(lost({ imported: { at: 't', from: 'x' } })) },
+      { workspaceId: 'lost', imported: { at: 't', from: 'x' } },
+    ],
     ['ignores an annotation that cannot be read', fresh, { kept: '{' }, { workspaceId: 'new' }],
     [
       'is left alone when a person forgot its resources',

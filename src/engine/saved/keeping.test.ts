@@ -190,6 +190,11 @@ describe('the environment of Terraform', () => {
     assert.ok(!names.some((name) => /WORKSPACE$|DATA_DIR|CLI_ARGS/.test(name)), 'state stays where it is looked for')
   })
 
+  it('tags nothing where resources were imported without a tag: the first plan would change all of them', () => {
+    const env = terraformEnvironment({ ...parts, workspaceId: undefined, own: {}, credentials: {} })
+    assert.ok(!Object.keys(env).some((name) => name.startsWith('TF_AWS_DEFAULT_TAGS_')))
+  })
+
   it('does not mix credentials of the run with ours', () => {
     const env = terraformEnvironment({
       ...parts,

@@ -29,7 +29,7 @@ export function mapCaptCluster(object: UnknownObject, context: ImportContext): O
     edit.drop('spec.retainVpcOnDelete', 'a VPC that capt did not make is never deleted')
     edit.drop('spec.vpcConfig', 'a VPC that capt did not make is not configured')
   } else if (policy.retains && edit.get('spec.retainVpcOnDelete') !== true)
-    edit.set('spec.retainVpcOnDelete', true, 'added: Crossplane was told not to delete what the template made')
+    edit.set('spec.retainVpcOnDelete', true, 'added: Crossplane was configured to keep what the template made')
   addIdentity(edit, context, policy.providerConfig)
   return edit.done()
 }

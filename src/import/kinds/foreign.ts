@@ -10,7 +10,7 @@ export function mapWorkspace(object: UnknownObject): Outcome {
   const { metadata } = object
   if (metadata.annotations?.[PAUSED_ANNOTATION] === 'true')
     return dropped(object, 'capt runs Terraform itself', [
-      `Workspace ${metadata.name}: leave it paused; delete it only after its finalizers, or Crossplane destroys what it made`,
+      'Workspaces of Crossplane: leave them paused; to delete one later, remove its finalizers first, or Crossplane destroys what it made',
     ])
   const refusal = refused(
     object,

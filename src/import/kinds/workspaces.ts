@@ -24,8 +24,7 @@ export const isSpotObject = ({ metadata }: UnknownObject): boolean =>
   /(^|-)spot-role-(check|create)$/.test(metadata.name)
 
 /** Why an apply is not needed any more; undefined for all others. */
-export const needlessApply = (name: string): string | undefined =>
-  OWN_APPLIES.find(([pattern]) => pattern.test(name))?.[1]
+const needlessApply = (name: string): string | undefined => OWN_APPLIES.find(([pattern]) => pattern.test(name))?.[1]
 
 const SPEC = 'spec.template.spec'
 
@@ -47,7 +46,7 @@ function dropPolicies(edit: Editor): void {
     `${SPEC}.deletionPolicy`,
     orphans
       ? 'what is made from it has retainWorkspaceOnDelete or retainVpcOnDelete instead'
-      : 'capt destroys on deletion unless it is told otherwise',
+      : 'capt destroys on deletion by default',
   )
   const policies = edit.get(`${SPEC}.managementPolicies`)
   const isWhole = Array.isArray(policies) && policies.includes('*')
@@ -78,9 +77,10 @@ function mapProvider(edit: Editor, object: UnknownObject, context: ImportContext
       ? 'runs use the identity of capt itself'
       : `what is made from it has credentials from Secret ${secret} (credentialsRef, or identity.secretRef)`,
   )
-  if (secret !== undefined)
+  const namespace = context.namespaceOf(object)
+  if (secret !== undefined && !context.find('Secret', namespace, secret))
     edit.needs.push(
-      `Secret ${context.namespaceOf(object)}/${secret}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or the files credentials and config), in place of ProviderConfig ${provider ?? ''}`,
+      `Secret ${namespace}/${secret}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or the files credentials and config), in place of ProviderConfig ${provider ?? ''}`,
     )
   const module = edit.text(`${SPEC}.forProvider.module`) ?? ''
   if (/provider\s+"aws"/.test(module)) return
@@ -96,7 +96,7 @@ function mapProvider(edit: Editor, object: UnknownObject, context: ImportContext
     )
   } else if (provider !== undefined && !context.find('ProviderConfig', undefined, provider))
     edit.needs.push(
-      `WorkspaceTemplate ${object.metadata.name}: the region and other provider settings of ProviderConfig ${provider}, which is not among the input; put them into the module, or give the ProviderConfig with -f`,
+      `ProviderConfig ${provider}: give it with -f, or put its region and other provider settings into the modules; it is not among the input`,
     )
 }
 
@@ -150,8 +150,8 @@ export function mapApply(object: UnknownObject, context: ImportContext): Outcome
   edit.drop('spec.dependencies', 'the older project never read it; spec.waitForWorkspaces takes a list')
   mapWaits(edit, namespace, context)
   if (policy.retains && edit.get('spec.retainWorkspaceOnDelete') !== true)
-    edit.set('spec.retainWorkspaceOnDelete', true, 'added: Crossplane was told not to delete what its template made')
-  if (policy.suspends) edit.set('spec.suspend', true, 'added: Crossplane was told only to observe')
+    edit.set('spec.retainWorkspaceOnDelete', true, 'added: Crossplane was configured to keep what its template made')
+  if (policy.suspends) edit.set('spec.suspend', true, 'added: Crossplane was configured to observe only')
   const secret = context.credentialsFor(policy.providerConfig)
   if (secret !== undefined && !edit.has('spec.credentialsRef'))
     edit.set(

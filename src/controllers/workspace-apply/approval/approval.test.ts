@@ -9,7 +9,7 @@ import {
   DENIED_PLAN_ANNOTATION,
   WorkspaceTemplateApply,
 } from '#api'
-import { type ApprovalPolicy, type ProposedPlan, policyHash, type Run } from '#engine'
+import { type ApprovalPolicy, type ProposedPlan, policyHash, type Run, type RunRecord } from '#engine'
 import { anApply, aTemplate, memoryCluster } from '#testing'
 import type { Observed } from '../observe.ts'
 import {
@@ -157,6 +157,17 @@ describe('A plan that waits', () => {
     )
     const again = { ...observed, apply: { ...observed.apply, status: { conditions: conditions as never } } }
     assert.deepEqual(approvalConditions(again, gate.decision).warnings, [])
+  })
+
+  it('is needed for the first plan after an import, whatever the apply says, and not after that', async () => {
+    const { objects } = memoryCluster()
+    const none = { version: 1, workspaceId: 'id', suspects: [], kept: [], backups: [], history: [] } as const
+    const imported: RunRecord = { ...none, imported: { at: '', from: 'x' } }
+    const policyFor = async (record: RunRecord) =>
+      (await observeApproval(objects, anApply({ approval: 'Auto' }), aTemplate(), record, DEFAULT_APPROVAL, 0)).policy
+    assert.partialDeepStrictEqual(await policyFor(imported), { mode: 'Manual', isFirst: true })
+    const applied = { hash: 'h', at: '', runId: 'r', outputs: {}, omitted: [] }
+    assert.equal((await policyFor({ ...imported, applied })).mode, 'Auto')
   })
 
   for (const [what, own, template, wanted] of [
