@@ -70,6 +70,8 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
   }
   for (const object of inOrder(mapped.objects)) await written(paused(object), 'capt-apply')
   for (const { apply, state } of assignments) {
+    // Without a state its owner makes it.
+    if (apply.owner !== undefined && !state) continue
     // On its own too: its Cluster may not be among the input.
     const { metadata } = await written(annotated(apply.object), 'capt-import')
     if (!state) continue
@@ -86,7 +88,8 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
 /** In the order of their dependencies nothing is lost: each object waits for what it needs. */
 async function resume(mapped: Mapped, assignments: readonly Assignment[], to: Connected): Promise<void> {
   const find = kindFinder(to)
-  for (const { apply } of assignments) {
+  for (const { apply, state } of assignments) {
+    if (apply.owner !== undefined && !state) continue
     if (apply.object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) continue
     const body = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } }
     await to.objects.patch(WorkspaceTemplateApply, keyIn(apply.object, WorkspaceTemplateApply, to), {

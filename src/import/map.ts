@@ -135,8 +135,8 @@ function withOwner(outcome: Outcome, applies: readonly MappedApply[], context: I
 const isSame = (a: UnknownObject, b: UnknownObject, context: ImportContext): boolean =>
   a.metadata.name === b.metadata.name && context.namespaceOf(a) === context.namespaceOf(b)
 
-function wasApplied({ metadata }: UnknownObject, context: ImportContext): boolean {
-  const found = context.all(WorkspaceTemplateApply.kind).find((one) => one.metadata.name === metadata.name)
+function wasApplied(apply: UnknownObject, context: ImportContext): boolean {
+  const found = context.all(WorkspaceTemplateApply.kind).find((one) => isSame(one, apply, context))
   return fieldsOf(found?.['status'])['applied'] === true
 }
 

@@ -26,7 +26,13 @@ export const isStateObject = ({ apiVersion, kind, metadata }: UnknownObject): bo
   (apiVersion === 'coordination.k8s.io/v1' && kind === 'Lease' && metadata.name.startsWith('lock-tfstate-'))
 
 export function readStates(objects: readonly UnknownObject[]): readonly FoundState[] {
-  const secrets = objects.filter((one) => one.kind === 'Secret' && isStateObject(one))
+  // The same Secret may come from a file and from the cluster.
+  const byName = new Map(
+    objects
+      .filter((one) => one.kind === 'Secret' && isStateObject(one))
+      .map((one) => [`${one.metadata.namespace ?? ''}/${one.metadata.name}`, one]),
+  )
+  const secrets = [...byName.values()]
   const byState = Map.groupBy(secrets, (one) => `${one.metadata.namespace ?? ''}/${baseOf(one.metadata.name)}`)
   return [...byState].map(([secret, parts]) => {
     const first = parts.find(({ metadata }) => baseOf(metadata.name) === metadata.name) ?? parts[0]!

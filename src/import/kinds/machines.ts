@@ -9,7 +9,7 @@ import {
 } from '#api'
 import { isPlainObject } from '#lib'
 import type { ImportContext } from '../context.ts'
-import { Editor, fieldsOf, kept, type Outcome, refused, subjectOf, textOf } from '../outcome.ts'
+import { dropped, Editor, fieldsOf, kept, type Outcome, refused, subjectOf, textOf } from '../outcome.ts'
 
 /** The Cluster of a machine; in the older project none was named. */
 function clusterOf(object: UnknownObject, context: ImportContext): string | undefined {
@@ -28,10 +28,39 @@ const BELONGS = 'added: a machine belongs to a Cluster here'
 export function mapMachine(object: UnknownObject, context: ImportContext): Outcome {
   const cluster = clusterOf(object, context)
   if (cluster === undefined) return withoutCluster(object)
+  const set = ownerIn(object, 'CAPTMachineSet', context)
+  if (set && ownerIn(set, 'CAPTMachineDeployment', context))
+    return refused(
+      object,
+      'it belongs to a set of a CAPTMachineDeployment, which would make another machine in its place',
+      'import the machine without the deployment, or the deployment without its machines (--skip-refused) once they may go',
+    )
   const edit = new Editor(object)
   if (object.metadata.labels?.[CLUSTER_NAME_LABEL] === undefined) edit.label({ [CLUSTER_NAME_LABEL]: cluster }, BELONGS)
+  const missing = Object.entries(set ? labelsOfSet(set) : {}).filter(
+    ([key, value]) => object.metadata.labels?.[key] !== value,
+  )
+  if (missing.length > 0)
+    edit.label(
+      Object.fromEntries(missing),
+      `added: CAPTMachineSet ${set?.metadata.name ?? ''} selects its machines by it`,
+    )
   localizeMachine(edit, 'spec', object, context)
   return edit.done()
+}
+
+function ownerIn(object: UnknownObject, kind: string, context: ImportContext): UnknownObject | undefined {
+  const owner = object.metadata.ownerReferences?.find((one) => one.kind.toLowerCase() === kind.toLowerCase())
+  return owner && context.find(kind, context.namespaceOf(object), owner.name)
+}
+
+/** The labels that a set selects its machines by; chosen here where it has no selector. */
+function labelsOfSet(object: UnknownObject): Readonly<Record<string, string>> {
+  const spec = fieldsOf(object['spec'])
+  const selector = fieldsOf(spec['selector'])
+  const labels = fieldsOf(fieldsOf(fieldsOf(spec['template'])['metadata'])['labels'])
+  if (Object.keys(selector).length > 0) return fieldsOf(selector['matchLabels']) as Record<string, string>
+  return Object.keys(labels).length > 0 ? (labels as Record<string, string>) : { [SET_LABEL]: object.metadata.name }
 }
 
 function localizeMachine(edit: Editor, spec: string, object: UnknownObject, context: ImportContext): void {
@@ -47,15 +76,14 @@ export function mapReplicas(object: UnknownObject, context: ImportContext): Outc
   const labels = fieldsOf(fieldsOf(template['metadata'])['labels'])
   const cluster = textOf(labels[CLUSTER_NAME_LABEL]) ?? clusterOf(object, context)
   if (cluster === undefined) return withoutCluster(object)
+  if (ownerIn(object, 'CAPTMachineDeployment', context))
+    return dropped(object, 'its CAPTMachineDeployment makes its own sets')
   const edit = new Editor(object)
   if (object.metadata.labels?.[CLUSTER_NAME_LABEL] === undefined) edit.label({ [CLUSTER_NAME_LABEL]: cluster }, BELONGS)
   const hasSelector = Object.keys(fieldsOf(edit.get('spec.selector'))).length > 0
-  const chosen = hasSelector ? {} : Object.keys(labels).length > 0 ? labels : { [SET_LABEL]: object.metadata.name }
-  edit.set(
-    'spec.template.metadata',
-    { ...annotationsOf(template), labels: { ...labels, ...chosen, [CLUSTER_NAME_LABEL]: cluster } },
-    BELONGS,
-  )
+  const chosen = hasSelector ? {} : labelsOfSet(object)
+  const metadata = { ...annotationsOf(template), labels: { ...labels, ...chosen, [CLUSTER_NAME_LABEL]: cluster } }
+  edit.set('spec.template.metadata', metadata, BELONGS)
   if (!hasSelector)
     edit.set('spec.selector', { matchLabels: chosen }, 'added: without it every machine would be selected')
   const strategy = edit.get('spec.strategy.type')

@@ -80,7 +80,7 @@ function mapProvider(edit: Editor, object: UnknownObject, context: ImportContext
   const namespace = context.namespaceOf(object)
   if (secret !== undefined && !context.find('Secret', namespace, secret))
     edit.needs.push(
-      `Secret ${namespace}/${secret}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or the files credentials and config), in place of ProviderConfig ${provider ?? ''}`,
+      `Secret ${namespace}/${secret}: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in place of ProviderConfig ${provider ?? ''}`,
     )
   const module = edit.text(`${SPEC}.forProvider.module`) ?? ''
   if (/provider\s+"aws"/.test(module)) return

@@ -408,5 +408,21 @@ describe('an import from the older project by the shipped program', { skip }, ()
     const again = await shipped.capt(['import', '-f', files.all, '--state', files.states, '--apply', '--yes', ...at()])
     assert.equal(again.code, 1)
     assert.match(again.err, /CAPT_STATE_CONFLICT/)
+    const spec = { region: 'us-east-1', vpcTemplateRef: { name: 'vpc-template' } }
+    const other = write('other.json', [object(INFRASTRUCTURE, 'CAPTCluster', 'demo', { spec })])
+    const differs = await shipped.capt(['import', '-f', other, '--without-state', '--apply', '--yes', ...at()])
+    assert.match(differs.err, /CAPTCluster\/demo exists in the target and differs {2}CAPT_IMPORT_REFUSED/)
+  })
+
+  it('reads a running management cluster, and finds the states that Crossplane kept there', async () => {
+    const { code, out, err } = await shipped.capt(['import', '--from-kubeconfig', home.kubeconfig, '-n', 'default'])
+    assert.equal(code, 0, err)
+    for (const [apply, workspace] of [
+      ['demo-vpc', 'demo-vpc'],
+      ['demo-eks-controlplane-apply', 'demo-eks-controlplane'],
+    ])
+      assert.match(err, new RegExp(`state +${apply}: .* from Secret crossplane-system/tfstate-${workspace}-`))
+    assert.match(out, /kind: CAPTControlPlane/)
+    assert.doesNotMatch(out, /import-hush/)
   })
 })

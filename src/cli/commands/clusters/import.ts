@@ -1,11 +1,9 @@
 // Takes over clusters of the older project: prints what becomes of each object, then writes manifests, or brings objects
 // and Terraform state to a management cluster. Nothing is written while anything is refused.
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { readManifests, type UnknownObject } from '#api'
 import {
   type Assignment,
-  annotated,
   assignStates,
   checkTarget,
   type Given,
@@ -14,13 +12,13 @@ import {
   land,
   type Mapped,
   mapObjects,
-  paused,
   readStates,
   surveyOlder,
 } from '#import'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, isPlainObject } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
-import { renderOutcomes } from '../../import-report.ts'
+import { renderOutcomes } from '../../import/report.ts'
+import { writeManifests } from '../../import/write-manifests.ts'
 import { confirm, YES_OPTION } from '../../output.ts'
 import { readSources } from '../../sources.ts'
 
@@ -81,6 +79,10 @@ export const command: Command = {
         hint: 'write manifests first and read them, then run it again with --apply',
       })
     const { given, kept } = await readInput(args, io)
+    if (given.length === 0)
+      throw new CaptError('CAPT_INVALID', 'There is no object to import', {
+        hint: 'give the objects of the older project with -f; --state holds their Terraform state',
+      })
     const prepared = prepare(given, kept, args, io)
     if (!prepared) return EXIT.failed
     const { mapped, assignments } = prepared
@@ -104,8 +106,12 @@ async function readInput(args: Arguments, io: Io): Promise<Input> {
     throw new CaptError('CAPT_USAGE', 'import needs --filename or --from-kubeconfig', {
       hint: 'capt import -f older/ --state states.yaml',
     })
-  const read = async (names: readonly string[]) =>
-    names.length === 0 ? [] : (await readSources(names, io)).flatMap(({ name, text }) => readManifests(text, name))
+  const read = async (names: readonly string[]) => {
+    if (names.length === 0) return []
+    const manifests = (await readSources(names, io)).flatMap(({ name, text }) => readManifests(text, name))
+    for (const { object, file, line } of manifests) requireName(object, `${file}, line ${line}`)
+    return manifests
+  }
   const objects = (await read(files)).map(({ object, notes }): Given => {
     const before = notes
       .map((note) => /^(Capt\w+) is spelt/.exec(note)?.[1])
@@ -124,6 +130,15 @@ async function readInput(args: Arguments, io: Io): Promise<Input> {
     given: [...objects.filter(({ object }) => !isStateObject(object)), ...surveyed.given],
     kept: [...objects.map(({ object }) => object).filter(isStateObject), ...states, ...surveyed.kept],
   }
+}
+
+function requireName({ kind, metadata }: UnknownObject, at: string): void {
+  const name: unknown = isPlainObject(metadata) ? metadata['name'] : undefined
+  if (typeof name === 'string' && name !== '') return
+  throw new CaptError('CAPT_MANIFEST_INVALID', `${kind} has no metadata.name`, {
+    at,
+    hint: 'give manifests as kubectl get -o yaml writes them',
+  })
 }
 
 async function surveyFrom(kubeconfig: string, args: Arguments, io: Io): Promise<Input> {
@@ -160,7 +175,8 @@ function prepare(
   })
   const workspaces = given.map(({ object }) => object).filter(({ kind }) => kind === 'Workspace')
   const found = assignStates(mapped.applies, readStates(kept), workspaces)
-  const assignments = found.map((one) => withoutState(one, apply === true && args.values['without-state'] !== true))
+  const mayBeNew = args.values['without-state'] === true
+  const assignments = mayBeNew ? found : found.map((one) => withoutState(one, apply === true))
   io.stderr.write(renderOutcomes(mapped.outcomes, assignments))
   if (isStopped(mapped, assignments, args.values['skip-refused'] === true, io)) return undefined
   return { mapped, assignments }
@@ -180,12 +196,11 @@ function isStopped({ outcomes }: Mapped, assignments: readonly Assignment[], may
 /** An apply without its state would make everything a second time. */
 function withoutState(assignment: Assignment, isStrict: boolean): Assignment {
   const { apply, state, refusal } = assignment
-  if (state || refusal || (!isStrict && !apply.wasApplied)) return assignment
+  if (state || refusal || !(isStrict || apply.wasApplied)) return assignment
   const reason = apply.wasApplied
     ? 'Terraform applied it in the older project, and its state is not among the input'
     : 'there is no state for it among the input'
-  const hint = 'give its Secret with --state; --without-state makes everything anew'
-  return isStrict ? { apply, refusal: { reason, hint } } : assignment
+  return { apply, refusal: { reason, hint: 'give its Secret with --state; --without-state makes everything anew' } }
 }
 
 async function bring(
@@ -205,37 +220,4 @@ async function bring(
   await land(mapped, assignments, { to, clock: io.clock, report: (text) => io.stderr.write(`  ${text}\n`) })
   io.stdout.write(`Imported ${what} to ${to.server}; a first plan that is not empty waits for capt approve\n`)
   return EXIT.fine
-}
-
-/** States are not in manifests: with them, everything is written paused, so that nothing is made a second time. */
-async function writeManifests(
-  { objects, applies }: Mapped,
-  assignments: readonly Assignment[],
-  folder: string | undefined,
-  io: Io,
-): Promise<void> {
-  const hasStates = assignments.some(({ state }) => state)
-  const standing = applies.filter(({ owner }) => owner === undefined).map(({ object }) => object)
-  const written = hasStates ? [...objects.map(paused), ...standing.map(annotated)] : [...objects, ...standing]
-  const { stringify } = await import('yaml')
-  const texts = written.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
-  if (folder === undefined) io.stdout.write(texts.join('---\n'))
-  else {
-    try {
-      mkdirSync(folder, { recursive: true })
-      // Secrets may be among them.
-      for (const [i, { kind, metadata }] of written.entries())
-        writeFileSync(join(folder, `${kind.toLowerCase()}-${metadata.name}.yaml`), texts[i]!, { mode: 0o600 })
-    } catch (error) {
-      throw new CaptError('CAPT_FILE_UNREADABLE', `${folder} cannot be written: ${messageOf(error)}`, {
-        hint: 'give a folder that can be written to',
-        cause: error,
-      })
-    }
-    io.stdout.write(`Wrote ${written.length} manifests to ${folder}\n`)
-  }
-  if (hasStates)
-    io.stderr.write(
-      'The state is not in them, so they are written paused; the same command with --apply brings the state and resumes\n',
-    )
 }
