@@ -20,6 +20,8 @@ import type { Assignment } from './states.ts'
 interface Landing {
   readonly to: Connected
   readonly clock: Clock
+  /** Kinds by apiVersion and kind; asked of the target when left out. */
+  readonly find?: ReturnType<typeof kindFinder>
   /** Called with each step that was done. */
   readonly report: (text: string) => void
 }
@@ -54,8 +56,7 @@ export async function checkTarget(
 }
 
 export async function land(mapped: Mapped, assignments: readonly Assignment[], landing: Landing): Promise<void> {
-  const { to, clock, report } = landing
-  const find = kindFinder(to)
+  const { to, clock, report, find = kindFinder(to) } = landing
   await ensureNamespaces(mapped, to)
   const written = async (object: UnknownObject, fieldManager: string): Promise<AnyObject> => {
     const kind = await find(object.apiVersion, object.kind)
@@ -82,12 +83,15 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
       `state of ${apply.object.metadata.name}: serial ${state.info.serial}, ${state.info.addresses.length} resources`,
     )
   }
-  await resume(mapped, assignments, to)
+  await resume(mapped, assignments, { to, find })
 }
 
 /** In the order of their dependencies nothing is lost: each object waits for what it needs. */
-async function resume(mapped: Mapped, assignments: readonly Assignment[], to: Connected): Promise<void> {
-  const find = kindFinder(to)
+async function resume(
+  mapped: Mapped,
+  assignments: readonly Assignment[],
+  { to, find }: Required<Pick<Landing, 'to' | 'find'>>,
+): Promise<void> {
   for (const { apply, state } of assignments) {
     if (apply.owner !== undefined && !state) continue
     if (apply.object.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) continue

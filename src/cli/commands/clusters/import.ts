@@ -72,6 +72,7 @@ export const command: Command = {
     ...YES_OPTION,
     'dry-run': { type: 'boolean', about: 'With --apply: check everything and change nothing.' },
   },
+  onSignal: 'finishes',
   async run(args, io) {
     const { output } = args.values
     if (output !== undefined && args.values['apply'] === true)
