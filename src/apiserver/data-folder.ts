@@ -40,9 +40,11 @@ interface DataFolderOptions {
   readonly maxPages?: number
   /** Prints the key that Secrets are encrypted with; without it the key is kept in a file of the folder. */
   readonly keyCommand?: string
+  /** Port of a folder that has no file with it. */
+  readonly formerPort?: number | undefined
 }
 
-export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOptions): DataFolder {
+export function openDataFolder({ path, now, maxPages, keyCommand, formerPort }: DataFolderOptions): DataFolder {
   prepare(path)
   const file = join(path, DATABASE)
   const holder = join(path, 'holder.json')
@@ -51,14 +53,14 @@ export function openDataFolder({ path, now, maxPages, keyCommand }: DataFolderOp
     dropSnapshots(path)
     const authority = readAuthority(path, now)
     const portFile = join(path, 'port')
-    const port = readPort(portFile)
+    const kept = readPort(portFile)
     writeSecret(holder, JSON.stringify({ pid: process.pid, since: new Date(now).toISOString() }))
     return {
       store,
       authority,
-      port,
+      port: kept ?? formerPort,
       keepPort(listening) {
-        if (listening !== port) writeSecret(portFile, `${listening}\n`)
+        if (listening !== kept) writeSecret(portFile, `${listening}\n`)
       },
       snapshot: () => takeSnapshot(path, store, !keyCommand),
       release() {
@@ -186,6 +188,6 @@ function readPort(file: string): number | undefined {
   const port = Number(text)
   if (Number.isInteger(port) && port > 0 && port <= 65_535) return port
   throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: it holds no port`, {
-    hint: 'write the port of your kubeconfig into it, or remove it: a free port is chosen then, and kubeconfigs written before must be written again',
+    hint: 'write the port of your kubeconfig into it, or remove it: the port of the kubeconfig in the folder is used then',
   })
 }

@@ -31,6 +31,8 @@ export interface ApiServerOptions {
   readonly maxPages?: number
   /** A shell command that prints the key of the data folder; without it the key is in a file of the folder. */
   readonly keyCommand?: string
+  /** The port that a data folder of an earlier version was served on: it did not keep it. */
+  readonly formerPort?: number | undefined
 }
 
 /** One isolated API: its own objects, kinds and token. */
@@ -63,6 +65,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const folder = openDataFolder({
     path: dataDir,
     now: clock.now(),
+    formerPort: options.formerPort,
     ...(options.maxPages ? { maxPages: options.maxPages } : {}),
     ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
   })

@@ -17,7 +17,16 @@ import {
   resourceSetDefinitions,
 } from '#core'
 import type { DrainOptions } from '#engine'
-import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText, type Server, serverOf } from '#kube'
+import {
+  connect,
+  createEvents,
+  fixedCredentials,
+  loadKubeconfig,
+  type Objects,
+  readKubeconfigText,
+  type Server,
+  serverOf,
+} from '#kube'
 import { type Clock, systemClock } from '#lib'
 import {
   createSimulation,
@@ -75,6 +84,7 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     dataDir: options.dataDir,
     host: options.host,
     port: options.port,
+    formerPort: await formerPortOf(options.dataDir),
     clock,
     crds: [
       ...ALL_KINDS.map(toCustomResourceDefinition),
@@ -156,6 +166,19 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     await server.close()
     throw error
   }
+}
+
+/**
+ * The port in the kubeconfigs of the folder. Homes of earlier versions chose another port with every start and kept none,
+ * but the last one is in addresses of simulated clusters, which are inputs of Terraform: another port would change them.
+ */
+async function formerPortOf(dataDir: string): Promise<number | undefined> {
+  for (const path of [join(dataDir, 'runs', 'kubeconfig'), join(dataDir, 'kubeconfig')]) {
+    const access = await loadKubeconfig({ path, env: {} }).catch(() => undefined)
+    const port = Number(URL.parse(access?.server ?? '')?.port)
+    if (port > 0) return port
+  }
+  return undefined
 }
 
 /** Actors see their workload cluster through HTTP, like everybody else. */

@@ -63,7 +63,7 @@ describe('the port of an embedded home', () => {
     await again.stop()
   })
 
-  it('is chosen anew when the file is gone, and a damaged file is named', async () => {
+  it('is found in the kubeconfig when the file is gone, and a damaged file is named', async () => {
     const home = await shipped.up('damaged')
     await home.stop()
     const file = join(home.dataDir, 'port')
@@ -72,7 +72,9 @@ describe('the port of an embedded home', () => {
     assert.equal(code, 1)
     assert.ok(err.includes(file) && /CAPT_DATA_CORRUPT/.test(err), err)
     rmSync(file)
-    await (await shipped.up('damaged')).stop()
+    const again = await shipped.up('damaged')
+    assert.equal(again.url, home.url)
+    await again.stop()
   })
 
   it('is not needed twice: a data folder that is open is refused with the process that holds it', async () => {
