@@ -88,6 +88,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/clusters/doctor.ts'),
   },
   {
+    name: 'eject',
+    group: 'Clusters',
+    summary: 'Write root modules, state and backend of a cluster for plain Terraform',
+    load: () => import('./commands/clusters/eject.ts'),
+  },
+  {
     name: 'get',
     group: 'Clusters',
     summary: 'List clusters, applies, deliveries and the other kinds of capt',

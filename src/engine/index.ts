@@ -1,6 +1,9 @@
 // Terraform and OpenTofu: rendering, runs that cannot be lost, and what is kept beside them.
 
 export { decideOnPlan } from './approve-plan.ts'
+export { isUnchanged, readHeldWorkspace } from './eject/read-workspace.ts'
+export { EJECT_BACKENDS, type EjectBackend, type RootModule, toRootModule } from './eject/root-module.ts'
+export { refuseTaken, writeFolders } from './eject/write-folders.ts'
 export type { FaultKind, RunFault } from './faults/faults.ts'
 export { backoffSeconds, faultPolicy } from './faults/policy.ts'
 export { JobEngine } from './job/job-engine.ts'

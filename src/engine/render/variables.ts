@@ -56,7 +56,8 @@ export function assembleVariables(
   return { ...Object.fromEntries(offered), ...variables.given, ...Object.fromEntries(texts), ...variables.exact }
 }
 
-const PRIMITIVE = /^"?(string|number|bool)?"?$/
+/** Types of which Terraform takes text as it is; for all others it is an expression. */
+export const PRIMITIVE = /^"?(string|number|bool)?"?$/
 
 /** As `terraform -var` does: text stays text unless the variable is declared with a type that text cannot be. */
 function readText(text: string, declared: Declared | undefined): Json {

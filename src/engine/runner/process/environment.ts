@@ -7,7 +7,7 @@ import type { Workspace } from '../../workspace.ts'
 const INHERITED =
   /^(PATH|HOME|USER|LANG|LC_.*|TMPDIR|TZ|SSL_CERT_(FILE|DIR)|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|AWS_.*|TF_CLI_CONFIG_FILE|TF_TOKEN_.*|GO(GC|MEMLIMIT|MAXPROCS)|GIT_(SSH_COMMAND|CONFIG_GLOBAL)|SSH_AUTH_SOCK|XDG_.*)$/
 
-/** These would move state or arguments to where nobody looks for them. */
+/** See `allowedEnvironment`. */
 const REFUSED = ['TF_WORKSPACE', 'TF_DATA_DIR', 'TF_CLI_ARGS', 'TF_PLUGIN_CACHE_DIR']
 
 /**
@@ -39,8 +39,8 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
   return {
     ...(freeBytes >= ROOMY_BYTES ? IN_NO_HURRY : {}),
     ...Object.fromEntries(base),
-    ...without(workspace.env),
-    ...without(credentials),
+    ...allowedEnvironment(workspace.env),
+    ...allowedEnvironment(credentials),
     ...(cliConfig === undefined ? {} : { TF_CLI_CONFIG_FILE: cliConfig }),
     TF_IN_AUTOMATION: '1',
     TF_INPUT: '0',
@@ -55,7 +55,8 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
   }
 }
 
-function without(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+/** Without what would move state or arguments to where nobody looks for them. */
+export function allowedEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !REFUSED.some((refused) => name.startsWith(refused))),
   )
