@@ -3,7 +3,7 @@
 // cluster's API is an embedded home behind an endpoint that admits tokens of the AWS authenticator alone.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { stringify } from 'yaml'
@@ -12,6 +12,7 @@ import {
   type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
+  CLUSTER_NAME_LABEL,
   clusterKind,
   clusterResourceSetKind,
   conditionOf,
@@ -28,7 +29,7 @@ import { type EksEndpoint, startEksEndpoint } from '../support/aws/eks-endpoint.
 import { callsOf, readAccount, textsOf } from '../support/aws/ledger.ts'
 import { findMoto, type Moto, startMoto } from '../support/aws/moto.ts'
 import { eksTemplate, template } from '../support/aws/moto-templates.ts'
-import { findTool } from '../support/tools.ts'
+import { findTool, run } from '../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const REGION = 'eu-west-1'
@@ -342,10 +343,31 @@ describe('the shipped program and AWS', { skip }, () => {
     assert.equal((await moto.rest('s3', 'us-east-1', 'PUT', '/capt-state')).status, 200)
     await ambient.apply([
       template('in-s3', s3Module(moto.url)),
-      { ...applyKind, metadata: { name: 'in-s3', namespace: 'default' }, spec: { templateRef: { name: 'in-s3' } } },
+      { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'in-s3' }, spec: {} },
+      {
+        ...applyKind,
+        metadata: { name: 'in-s3', namespace: 'default', labels: { [CLUSTER_NAME_LABEL]: 'in-s3' } },
+        spec: { templateRef: { name: 'in-s3' } },
+      },
     ])
     await untilCondition(ambient, WorkspaceTemplateApply, 'in-s3', 'Ready')
     assert.match(await state(), /"terraform_data"/)
+
+    // Plain Terraform goes on with the same backend, whatever capt writes down.
+    await shipped.captOk(['eject', 'in-s3', '--to', 'ejected', '--kubeconfig', ambient.kubeconfig])
+    const cwd = join(shipped.folder, 'ejected', 'in-s3')
+    assert.ok(!existsSync(join(cwd, 'terraform.tfstate')))
+    const env = {
+      ...shipped.env,
+      AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey,
+    }
+    for (const args of [['init'], ['plan', '-detailed-exitcode']]) {
+      const { code, out, err } = await run('terraform', args, { cwd, env, timeoutMs: TIMEOUT_MS })
+      assert.equal(code, 0, out + err)
+    }
+    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'in-s3' })
+
     await ambient.connection.objects.delete(WorkspaceTemplateApply, { namespace: 'default', name: 'in-s3' })
     await untilGone(ambient, WorkspaceTemplateApply, 'in-s3')
     assert.doesNotMatch(await state(), /"terraform_data"/)
