@@ -20,8 +20,10 @@ export interface HeldWorkspace {
   readonly state: (StateInfo & { readonly text: string }) | undefined
   /** The backend that the template names. */
   readonly backend: string | undefined
-  /** How the last run ended, and which it was: another one must not begin in between. */
-  readonly lastRun: { readonly id: string; readonly phase: string }
+  /** Which run was the last, and how it ended: another one must not begin in between. */
+  readonly lastRun: { readonly id: string; readonly phase: string; readonly untouched?: true }
+  /** The inputs are those that were last applied with success. */
+  readonly isApplied: boolean
   readonly suspects: readonly Suspect[]
 }
 
@@ -48,7 +50,8 @@ export async function readHeldWorkspace(
     bundle: await loadBundle(objects, key, record.bundle),
     state: state && { ...state, text: text! },
     backend: record.backend,
-    lastRun: { id: record.run.id, phase: record.run.phase },
+    lastRun: record.run,
+    isApplied: record.applied?.hash === record.bundle.hash,
     suspects: record.suspects,
   }
 }
@@ -56,8 +59,8 @@ export async function readHeldWorkspace(
 /** Whether nobody began a run or saved another state since the workspace was read. */
 export async function isUnchanged(objects: Objects, { key, lastRun, state }: HeldWorkspace): Promise<boolean> {
   const record = (await readRecord(objects, key))?.record
-  const isSameRun = record?.run?.id === lastRun.id && record.run.phase === lastRun.phase
-  return isSameRun && (state === undefined || record.state?.serial === state.serial)
+  if (record?.run?.id !== lastRun.id || record.run.phase !== lastRun.phase) return false
+  return state === undefined || (await loadState(objects, key)) === state.text
 }
 
 /** Why a workspace cannot be handed over as it is. Pure. */

@@ -13,10 +13,12 @@ interface Page {
   readonly environment: readonly string[]
   readonly hasLockFile: boolean
   readonly hasModules: boolean
+  /** What is not as one would expect. */
+  readonly notes: readonly string[]
 }
 
 export function renderReadme(page: Page): string {
-  const { held } = page
+  const { held, notes } = page
   return [
     `# ${held.bundle.workspace.name}`,
     '',
@@ -27,8 +29,11 @@ export function renderReadme(page: Page): string {
     ...commandsOf(page),
     '```',
     '',
-    'The plan is empty as long as nobody changed anything. capt still manages this workspace: stop it before you change',
-    'something here, as the page one folder above says.',
+    ...(notes.length > 0
+      ? notes.map((note) => `- ${note}`)
+      : ['The plan is empty as long as nobody changes anything.']),
+    '',
+    'capt still manages this workspace: stop it before you change something here, as the page beside the folders says.',
     '',
     '## What is in here',
     '',
@@ -115,7 +120,7 @@ function secretsOf({ held, backend, sorted, variables, environment }: Page): rea
     ...[...variables.secrets].map(([path, found]) => `\`${path}\`: ${found.join(', ')}.`),
     ...(environment.length > 0 ? [`\`${ENVIRONMENT_FILE}\` has the values as they were given.`] : []),
     credentials.length > 0
-      ? `Credentials are not here. The runs read them from ${credentials.join('; ')}.`
+      ? `Credentials are not here. The runs read them from ${credentials.join('; ')}; set the keys as environment variables.`
       : 'Credentials are not here. The runs used those of the machine or the pod.',
     'All files are readable by their owner alone. Do not commit them to a repository as they are.',
   ]

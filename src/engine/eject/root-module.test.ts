@@ -39,6 +39,7 @@ function held(
     state: { ...readState(stateText)!, text: stateText },
     backend: undefined,
     lastRun: { id: 'r', phase: 'Succeeded' },
+    isApplied: true,
     suspects: [],
     ...more,
   }
@@ -131,12 +132,25 @@ describe('a root module', () => {
     assert.match(readme, /Secret default\/aws; DD_API_KEY: key token of Secret default\/datadog/)
   })
 
-  it('notes what is not as one would expect', () => {
+  it('notes resources that may exist beside the state', () => {
     const suspects = [{ address: 'a.b', action: 'create', run: 'r' }]
-    const { notes } = toRootModule(held({}, {}, { lastRun: { id: 'r', phase: 'Failed' }, suspects }), 'local')
-    assert.equal(notes.length, 2)
-    assert.match(notes.join(), /ended as Failed.*capt doctor demo-vpc/s)
+    assert.match(toRootModule(held({}, {}, { suspects }), 'local').notes.join(), /capt doctor demo-vpc/)
   })
+
+  const ends: readonly { phase: string; untouched?: true; isApplied: boolean; note: RegExp | undefined }[] = [
+    { phase: 'Succeeded', isApplied: true, note: undefined },
+    { phase: 'Failed', isApplied: true, note: /ended as Failed; expect a plan/ },
+    { phase: 'Cancelled', untouched: true, isApplied: true, note: undefined },
+    { phase: 'Cancelled', isApplied: true, note: /ended as Cancelled/ },
+    { phase: 'Planned', isApplied: true, note: /a plan waits for approval/ },
+    { phase: 'Planned', isApplied: false, note: /ended as Planned; expect a plan/ },
+  ]
+  for (const { note, isApplied, ...lastRun } of ends)
+    it(`${note ? 'notes' : 'is silent about'} a last run that is ${JSON.stringify({ ...lastRun, isApplied })}`, () => {
+      const { notes } = toRootModule(held({}, {}, { lastRun: { id: 'r', ...lastRun }, isApplied }), 'local')
+      assert.equal(notes.length, note ? 1 : 0)
+      if (note) assert.match(notes[0]!, note)
+    })
 })
 
 describe('the script with the environment', () => {

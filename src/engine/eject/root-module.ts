@@ -4,7 +4,7 @@ import { normalize, posix } from 'node:path'
 import { CaptError, canonicalJson } from '#lib'
 import { suffixOf, WORKSPACE_TAG } from '../names.ts'
 import { declaredVariables } from '../render/variables.ts'
-import { backendFile, sortArguments } from '../runner/process/arguments.ts'
+import { backendFile, type SortedArguments, sortArguments } from '../runner/process/arguments.ts'
 import { allowedEnvironment } from '../runner/process/environment.ts'
 import { STATE_FILE } from '../runner/state/state-files.ts'
 import type { HeldWorkspace } from './read-workspace.ts'
@@ -34,52 +34,81 @@ export interface RootModule {
 /** Written by a run for templates that name the local backend. */
 const OVERRIDE_FILE = 'capt_backend_override.tf.json'
 const BACKEND_FILE = 'capt_backend.tf.json'
+const LOCK_FILE = '.terraform.lock.hcl'
 const README = 'README.md'
 
 export function toRootModule(held: HeldWorkspace, backend: EjectBackend): RootModule {
-  const { bundle, state } = held
-  const { workspace } = bundle
-  const root = workspace.source.kind === 'remote' ? toRoot(workspace.source.entrypoint) : ''
-  const frozen = bundle.files
-    .map((file) => ({ ...file, path: normalize(file.path) }))
-    .filter(({ path }) => !path.startsWith('..') && !path.startsWith('/'))
-  const inRoot = frozen.filter(({ path }) => posix.dirname(path) === (root || '.'))
-  const texts = Object.fromEntries(
-    inRoot
-      .filter(({ path }) => /\.tf(\.json)?$/.test(path) && posix.basename(path) !== OVERRIDE_FILE)
-      .map(({ path, data }) => [posix.basename(path), Buffer.from(data, 'base64').toString('utf8')]),
-  )
-  const hasOthers = inRoot.some(({ path }) => /(^|\/)terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(path))
+  const { workspace } = held.bundle
+  const frozen = frozenFiles(held.bundle)
+  const { root, own } = frozen
   const sorted = sortArguments(workspace.args)
   const env = allowedEnvironment(workspace.env)
-  const variables = toVariableFiles({ ...workspace, env }, declaredVariables(texts), sorted, hasOthers)
-  const environment = { ...plainEnvironment(env), ...variables.environment, ...tagsOf(held, frozen) }
+  const variables = toVariableFiles(
+    { ...workspace, env },
+    declaredVariables(textsOf(own)),
+    sorted,
+    hasVariableFiles(own),
+  )
+  const environment = { ...plainEnvironment(env), ...variables.environment, ...tagsOf(held, own) }
   const at = (path: string, data: string, mode = 0o600): EjectedFile => ({ path: posix.join(root, path), mode, data })
-  const isElsewhere = held.backend !== undefined
   const written = [
     ...variables.files.map(({ path, text }) => at(path, text)),
-    ...(state && backend === 'local' ? [at(STATE_FILE, state.text)] : []),
-    ...(state && backend === 'kubernetes'
-      ? [at(backendFileOf(inRoot.map(({ path }) => path)), kubernetesBackend(held))]
-      : []),
-    ...(isElsewhere && Object.keys(sorted.backend).length > 0 ? [at(SETTINGS_FILE, backendFile(sorted.backend))] : []),
+    ...stateFiles(held, backend, own, sorted).map(({ path, text }) => at(path, text)),
     ...(Object.keys(environment).length > 0 ? [at(ENVIRONMENT_FILE, environmentScript(environment), 0o700)] : []),
   ]
+  const notes = notesOf(held, backend)
   const readme = renderReadme({
     held,
-    backend: isElsewhere ? { is: 'own', type: held.backend! } : { is: backend },
+    notes,
+    backend: held.backend === undefined ? { is: backend } : { is: 'own', type: held.backend },
     sorted,
     variables,
     environment: Object.keys(environment).sort(),
-    hasLockFile: inRoot.some(({ path }) => posix.basename(path) === '.terraform.lock.hcl'),
-    hasModules: frozen.some(({ path }) => path.includes('.terraform/modules/')),
+    hasLockFile: own.has(LOCK_FILE),
+    hasModules: frozen.all.some(({ path }) => path.includes('.terraform/modules/')),
   })
   const taken = new Set(written.map(({ path }) => path))
-  const kept = frozen
-    .filter(({ path }) => !taken.has(path))
-    .map(({ path, mode, data }) => ({ path, mode: (mode & 0o700) | 0o600, data: Buffer.from(data, 'base64') }))
-  const page = kept.some(({ path }) => path === posix.join(root, README)) ? 'README-capt.md' : README
-  return { root, files: [...kept, ...written, at(page, readme)], notes: notesOf(held, backend) }
+  const kept = frozen.all.filter(({ path }) => !taken.has(path))
+  return { root, files: [...kept, ...written, at(own.has(README) ? 'README-capt.md' : README, readme)], notes }
+}
+
+/** Texts of the files of the root module itself, by name. */
+type OwnFiles = ReadonlyMap<string, string>
+
+/** What was kept with the last run. A path that would leave the folder is left out. */
+function frozenFiles({ workspace: { source }, files }: HeldWorkspace['bundle']): {
+  readonly root: string
+  readonly all: readonly EjectedFile[]
+  readonly own: OwnFiles
+} {
+  const root = source.kind === 'remote' ? toRoot(source.entrypoint) : ''
+  const all = files
+    .map(({ path, mode, data }) => ({
+      path: normalize(path),
+      mode: (mode & 0o700) | 0o600,
+      data: Buffer.from(data, 'base64'),
+    }))
+    .filter(({ path }) => !path.startsWith('..') && !path.startsWith('/'))
+  const own = all.filter(({ path }) => posix.dirname(path) === (root || '.'))
+  return { root, all, own: new Map(own.map(({ path, data }) => [posix.basename(path), data.toString('utf8')])) }
+}
+
+const textsOf = (own: OwnFiles): Readonly<Record<string, string>> =>
+  Object.fromEntries([...own].filter(([name]) => /\.tf(\.json)?$/.test(name) && name !== OVERRIDE_FILE))
+
+const hasVariableFiles = (own: OwnFiles): boolean =>
+  [...own.keys()].some((name) => /^terraform\.tfvars(\.json)?$|\.auto\.tfvars(\.json)?$/.test(name))
+
+/** The state itself, or what leads Terraform to it. */
+function stateFiles(
+  held: HeldWorkspace,
+  backend: EjectBackend,
+  own: OwnFiles,
+  { backend: settings }: SortedArguments,
+): readonly { readonly path: string; readonly text: string }[] {
+  if (!held.state) return Object.keys(settings).length > 0 ? [{ path: SETTINGS_FILE, text: backendFile(settings) }] : []
+  if (backend === 'local') return [{ path: STATE_FILE, text: held.state.text }]
+  return [{ path: own.has(OVERRIDE_FILE) ? OVERRIDE_FILE : BACKEND_FILE, text: kubernetesBackend(held) }]
 }
 
 function toRoot(entrypoint: string): string {
@@ -97,12 +126,8 @@ function plainEnvironment(env: Readonly<Record<string, string>>): Readonly<Recor
 }
 
 /** The tags that a run gives to all AWS resources: a plan without them would remove them. */
-function tagsOf(
-  { workspaceId, bundle }: HeldWorkspace,
-  files: readonly { readonly path: string; readonly data: string }[],
-): Readonly<Record<string, string>> {
-  const lock = files.find(({ path }) => posix.basename(path) === '.terraform.lock.hcl')
-  const usesAws = lock && /^provider ".*\/hashicorp\/aws"/m.test(Buffer.from(lock.data, 'base64').toString('utf8'))
+function tagsOf({ workspaceId, bundle }: HeldWorkspace, own: OwnFiles): Readonly<Record<string, string>> {
+  const usesAws = /^provider ".*\/hashicorp\/aws"/m.test(own.get(LOCK_FILE) ?? '')
   if (!usesAws) return {}
   return {
     [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
@@ -110,16 +135,14 @@ function tagsOf(
   }
 }
 
-const backendFileOf = (paths: readonly string[]): string =>
-  paths.some((path) => posix.basename(path) === OVERRIDE_FILE) ? OVERRIDE_FILE : BACKEND_FILE
-
 function kubernetesBackend({ key }: HeldWorkspace): string {
   const kubernetes = { namespace: key.namespace, secret_suffix: suffixOf(key) }
   return `${canonicalJson({ terraform: { backend: { kubernetes } } })}\n`
 }
 
-function notesOf({ key, lastRun, suspects, backend: own }: HeldWorkspace, backend: EjectBackend): readonly string[] {
-  const { name } = key
+function notesOf(held: HeldWorkspace, backend: EjectBackend): readonly string[] {
+  const { suspects, backend: own } = held
+  const { name } = held.key
   return [
     ...(own === undefined
       ? []
@@ -127,11 +150,17 @@ function notesOf({ key, lastRun, suspects, backend: own }: HeldWorkspace, backen
     ...(own === undefined && backend === 'kubernetes'
       ? [`${name}: the state stays in the Secret that capt uses as well; do not delete the apply`]
       : []),
-    ...(lastRun.phase === 'Succeeded'
-      ? []
-      : [`${name}: its last run ended as ${lastRun.phase}; expect a plan that is not empty`]),
+    ...endOf(held).map((text) => `${name}: ${text}`),
     ...(suspects.length > 0
       ? [`${name}: ${suspects.length} resources may exist that the state does not know; capt doctor ${name} names them`]
       : []),
   ]
+}
+
+/** Whether the files and the state belong together. A run that only planned, or was cancelled before it changed anything, stored neither. */
+function endOf({ lastRun: { phase, untouched }, isApplied }: HeldWorkspace): readonly string[] {
+  if (phase === 'Succeeded') return []
+  if (!isApplied || !(phase === 'Planned' || untouched))
+    return [`its last run ended as ${phase}; expect a plan that is not empty`]
+  return phase === 'Planned' ? ['a plan waits for approval; what is written is what was applied before it'] : []
 }
