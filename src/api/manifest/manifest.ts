@@ -18,6 +18,10 @@ export interface Manifest {
   readonly line: number
   /** Notes that are not errors, such as an old spelling that was understood. */
   readonly notes: readonly string[]
+  /** Labels and annotations for an object that is there; the rest of it stays. */
+  readonly isAddition?: boolean
+  /** spec.strategy is our choice; a live set keeps the one it has, which cannot be changed. */
+  readonly isStrategyAssumed?: boolean
   /** Line of the field at this path, or of the closest one above it that is there. */
   lineOf(path: string): number
 }

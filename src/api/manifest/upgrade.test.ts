@@ -95,9 +95,111 @@ spec: {}
     assert.equal(upgrade(text).notes.length, 2)
   })
 
-  it('of today pass through untouched', () => {
-    const text = set('mine', 'things', 'v1beta2')
-    const manifests = readManifests(text, 'a.yaml')
-    assert.deepEqual(upgradeManifests(manifests), { manifests, notes: [] })
+  it('of today pass through untouched, and hear what a missing strategy means', () => {
+    const manifests = readManifests(set('mine', 'things', 'v1beta2'), 'a.yaml')
+    const upgraded = upgradeManifests(manifests)
+    assert.deepEqual(upgraded.manifests, manifests)
+    assert.match(upgraded.notes.join('\n'), /^ClusterResourceSet\/mine has no strategy, which means ApplyOnce/)
+    const whole = readManifests(
+      set('mine', 'things', 'v1beta2').replace('spec:', 'spec:\n  strategy: Reconcile'),
+      'a.yaml',
+    )
+    assert.deepEqual(upgradeManifests(whole), { manifests: whole, notes: [] })
+  })
+})
+
+const pairSet = (name: string, payload: string, label: string, version: string) =>
+  set(name, payload, version).replace('want: "yes"', `${label}: "true"`)
+const fluxJob =
+  'apiVersion: batch/v1\nkind: Job\nmetadata: { name: flux-installer }\nspec: { template: { spec: { containers: [{ name: flux, image: "fluxcd/flux-cli:v2.1.0" }] } } }'
+const fluxRelease =
+  'apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: { name: flux2 }\nspec: { chart: { spec: { chart: flux2, version: 2.1.0 } } }'
+
+describe('manifests of older proposals, one block at a time', () => {
+  for (const version of ['v1alpha3', 'v1beta1', 'v1beta2'])
+    for (const [name, block, said] of [
+      [
+        'the set for Flux',
+        pairSet('fluxcd-installer', 'fluxcd-install', 'fluxcd.io/enabled', version),
+        /capt installs Flux itself.*\n.*apply the two in one file/,
+      ],
+      [
+        'the Job for Flux',
+        source('fluxcd-install', fluxJob),
+        /^ConfigMap\/fluxcd-install is left out: capt installs Flux itself/,
+      ],
+      [
+        'the release of Flux',
+        source('fluxcd-install', fluxRelease),
+        /^ConfigMap\/fluxcd-install is left out: capt installs Flux itself/,
+      ],
+      [
+        'the set for Karpenter',
+        pairSet('karpenter-installer', 'karpenter-resources', 'karpenter.sh/enabled', version),
+        /capt brings Karpenter through Flux/,
+      ],
+      [
+        'the release of Karpenter',
+        source('karpenter-resources', karpenter('')),
+        /^ConfigMap\/karpenter-resources is left out.*\nKarpenter 1\.0\.7 is not kept/,
+      ],
+      [
+        'a binding',
+        `apiVersion: addons.cluster.x-k8s.io/${version}\nkind: ClusterResourceSetBinding\nmetadata: { name: cluster-1 }\nspec: {}`,
+        /bindings are written by the controller alone/,
+      ],
+    ] as const)
+      it(`leave out ${name} (${version})`, () => {
+        const { manifests, notes } = upgrade(block)
+        assert.deepEqual(manifests, [])
+        assert.match(notes.join('\n'), said)
+      })
+
+  it('keep Helm values in the same pipeline as in one file', () => {
+    const payload = source('karpenter-resources', karpenter('    logLevel: debug'))
+    const whole = upgrade(
+      `${pairSet('karpenter-installer', 'karpenter-resources', 'karpenter.sh/enabled', 'v1alpha3')}${payload}`,
+    )
+    assert.deepEqual(
+      upgrade(payload).manifests.map(({ object }) => object),
+      whole.manifests.map(({ object }) => object),
+    )
+  })
+
+  it('keep a ConfigMap that has a known name and brings something else, and say what nobody fills in', () => {
+    const inner = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\ndata: { a: "${WHO}" }'
+    const { manifests, notes } = upgrade(source('fluxcd-install', inner))
+    assert.equal(manifests.length, 1)
+    assert.match(notes.join('\n'), /^ConfigMap\/fluxcd-install: nobody fills in \$\{WHO\}/)
+  })
+
+  it('say nothing about a script, or about what a pipeline reads', () => {
+    assert.deepEqual(upgrade(source('script', 'echo ${HOME} && ls')).notes, [])
+    const inner = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\ndata: { a: "${CLUSTER_NAME}" }'
+    const pipeline =
+      'apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AddonPipeline\nmetadata: { name: p }\nspec: { stages: [{ name: a, resources: { sources: [{ kind: ConfigMap, name: things }] } }] }'
+    assert.deepEqual(upgrade(`${source('things', inner)}\n${pipeline}`).notes, [])
+  })
+
+  it('give a carried set the strategy Reconcile, and leave a chosen one', () => {
+    const [made] = upgrade(set('mine', 'things')).manifests
+    assert.deepEqual(
+      [(made?.object['spec'] as { strategy?: string }).strategy, made?.isStrategyAssumed],
+      ['Reconcile', true],
+    )
+    const [chosen] = upgrade(set('mine', 'things').replace('spec:', 'spec:\n  strategy: ApplyOnce')).manifests
+    assert.deepEqual(
+      [(chosen?.object['spec'] as { strategy?: string }).strategy, chosen?.isStrategyAssumed],
+      ['ApplyOnce', undefined],
+    )
+  })
+
+  it('read a Cluster without spec as labels for the one that is there', () => {
+    const text =
+      'apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: { name: cluster-1, labels: { fluxcd.io/enabled: "true" } }'
+    const { manifests, notes } = upgrade(text)
+    assert.equal(manifests[0]?.isAddition, true)
+    assert.match(notes.join('\n'), /its labels and annotations are added to the Cluster that is there/)
+    assert.equal(upgrade(`${text}\nspec: {}`).manifests[0]?.isAddition, undefined)
   })
 })

@@ -1,11 +1,31 @@
 // Understands the ClusterResourceSet manifests of older proposals: an API version that is no longer served, a Flux
 // installer that could not have worked, variables that nobody filled in. What capt does itself is left to its own
 // pipeline, the rest is carried over; every change is said in words.
-import { canonicalJson, isPlainObject, type Json } from '#lib'
+import { isPlainObject } from '#lib'
 import { groupOf } from '../contract.ts'
 import { AddonPipeline } from '../kinds/addon-pipeline.ts'
 import type { UnknownObject } from '../object.ts'
-import { readDocuments } from './documents.ts'
+import {
+  ADDONS,
+  chartOf,
+  documentsOf,
+  type Fields,
+  installedBy,
+  isAllManifests,
+  isKarpenterRelease,
+  isOldAddon,
+  isPayloadName,
+  isPipelineSource,
+  isReadinessJob,
+  isResourceSet,
+  isWrittenByHand,
+  names,
+  pairOfPayload,
+  pairOfSet,
+  payloadsOf,
+  placeholdersIn,
+  valuesOf,
+} from './installers.ts'
 import type { Manifest } from './manifest.ts'
 
 interface Upgraded {
@@ -14,65 +34,131 @@ interface Upgraded {
   readonly notes: readonly string[]
 }
 
-type Fields = Record<string, unknown>
-const ADDONS = 'addons.cluster.x-k8s.io'
+interface Upgrade {
+  readonly manifests: Manifest[]
+  readonly gone: Set<Manifest>
+  readonly made: Manifest[]
+  readonly notes: string[]
+}
+
 const CHOICE_LABEL = 'capt.appthrust.com/addon-pipeline'
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn'
 
-const isOldAddon = ({ apiVersion }: UnknownObject) =>
-  groupOf(apiVersion) === ADDONS && /\/v1alpha[34]$/.test(apiVersion)
+const REPLACEMENT = {
+  flux: 'capt installs Flux itself on Clusters labelled fluxcd.io/enabled=true, as plain manifests of a supported version',
+  karpenter:
+    'capt brings Karpenter through Flux to Clusters that ask for it, with the values of each Cluster filled in',
+} as const
+
+const nameOf = ({ kind, metadata }: UnknownObject): string => `${kind}/${metadata.name}`
 
 export function upgradeManifests(given: readonly Manifest[]): Upgraded {
-  const notes: string[] = []
-  const manifests = given.map((manifest) => upgradeTemplate(manifest, notes))
-  if (!manifests.some(({ object }) => isOldAddon(object) || isReadinessJob(object))) return { manifests, notes }
-  const gone = new Set<Manifest>()
-  const made: Manifest[] = []
-  for (const manifest of manifests) {
+  const upgrade: Upgrade = { manifests: [], gone: new Set(), made: [], notes: [] }
+  upgrade.manifests.push(
+    ...given.map((manifest) => labelsOnly(upgradeTemplate(manifest, upgrade.notes), upgrade.notes)),
+  )
+  for (const manifest of upgrade.manifests) {
     const { object } = manifest
-    const name = `${object.kind}/${object.metadata.name}`
-    if (isReadinessJob(object)) {
-      gone.add(manifest)
-      notes.push(
-        `${name} is left out: capt looks at Flux itself; an AddonPipeline has flux.readinessJob for those who want the Job`,
+    if (isReadinessJob(object))
+      leaveOut(
+        upgrade,
+        [manifest],
+        `${nameOf(object)} is left out: capt looks at Flux itself; an AddonPipeline has flux.readinessJob for those who want the Job`,
       )
-    }
-    if (!isOldAddon(object)) continue
-    if (object.kind === 'ClusterResourceSetBinding') {
-      gone.add(manifest)
-      notes.push(`${name} is left out: bindings are written by the controller alone; capt describe cluster shows them`)
-      continue
-    }
-    const payloads = payloadsOf(manifest, manifests)
-    const inner = payloads.flatMap((payload) => documentsOf(payload.object))
-    gone.add(manifest)
-    if (inner.some(installsFlux)) {
-      for (const payload of payloads) gone.add(payload)
-      notes.push(
-        `${name} and its ConfigMap are left out: capt installs Flux itself on Clusters labelled fluxcd.io/enabled=true, as plain manifests of a supported version`,
+    else if (isWrittenByHand(object))
+      leaveOut(
+        upgrade,
+        [manifest],
+        `${nameOf(object)} is left out: bindings are written by the controller alone; capt describe cluster shows them`,
       )
-      continue
-    }
-    const release = inner.find(isKarpenterRelease)
-    if (!release) {
-      made.push(withObject(manifest, { ...object, apiVersion: `${ADDONS}/v1beta2` }))
-      notes.push(`${name} is written as ${ADDONS}/v1beta2; ${String(object.apiVersion)} is not served any more`)
-      if (JSON.stringify(inner).includes('${'))
-        notes.push(
-          `${name}: nobody fills in \${…} in what a ClusterResourceSet delivers; move it to a stage of an AddonPipeline`,
-        )
-      continue
-    }
-    for (const payload of payloads) gone.add(payload)
-    notes.push(...karpenterNotes(name, release))
-    const values = extraValues(release)
-    if (Object.keys(values).length === 0) continue
-    made.push(withObject(manifest, pipelineFor(object, values)))
-    notes.push(
-      `Its Helm values become AddonPipeline/${object.metadata.name}; a Cluster chooses it with the label ${CHOICE_LABEL}=${object.metadata.name}`,
-    )
+    else if (isResourceSet(object)) upgradeSet(manifest, upgrade)
+    else if (object.apiVersion === 'v1' && object.kind === 'ConfigMap') upgradePayload(manifest, upgrade)
   }
+  const { manifests, gone, made, notes } = upgrade
   return { manifests: [...manifests.filter((manifest) => !gone.has(manifest)), ...made], notes }
+}
+
+function leaveOut({ gone, notes }: Upgrade, manifests: readonly Manifest[], note: string): void {
+  for (const manifest of manifests) gone.add(manifest)
+  notes.push(note)
+}
+
+function upgradeSet(manifest: Manifest, upgrade: Upgrade): void {
+  const { object } = manifest
+  const { manifests, made, notes } = upgrade
+  const isOld = isOldAddon(object)
+  const pair = pairOfSet(object)
+  const payloads = payloadsOf(manifest, manifests)
+  const inner = payloads.flatMap((payload) => documentsOf(payload.object))
+  // Given alone, a set is known by the label and the ConfigMap that the proposals name.
+  const installs =
+    isOld || pair ? (installedBy(inner) ?? (payloads.length === 0 ? pair?.installs : undefined)) : undefined
+  const subject = payloads.length > 0 ? `${nameOf(object)} and its ConfigMap are` : `${nameOf(object)} is`
+  if (installs !== undefined) {
+    leaveOut(upgrade, [manifest, ...payloads], `${subject} left out: ${REPLACEMENT[installs]}`)
+    if (payloads.length === 0)
+      notes.push(`If its ConfigMap ${pair!.payload} brings something else, apply the two in one file`)
+    const release = inner.find(isKarpenterRelease)
+    if (installs === 'karpenter' && release) carryRelease(manifest, object.metadata.name, release, upgrade)
+    return
+  }
+  const { strategy } = isPlainObject(object['spec']) ? object['spec'] : {}
+  const left = placeholdersIn(inner)
+  if (left.length > 0) notes.push(`${nameOf(object)}: ${nobodyFills(left)}`)
+  if (isOld) {
+    upgrade.gone.add(manifest)
+    const spec = { ...(object['spec'] as Fields), ...(strategy === undefined ? { strategy: 'Reconcile' } : {}) }
+    const written = withObject(manifest, { ...object, apiVersion: `${ADDONS}/v1beta2`, spec })
+    made.push(strategy === undefined ? { ...written, isStrategyAssumed: true } : written)
+    notes.push(`${nameOf(object)} is written as ${ADDONS}/v1beta2; ${String(object.apiVersion)} is not served any more`)
+    if (strategy === undefined)
+      notes.push(`${nameOf(object)} gets strategy: Reconcile, so that changes of what it delivers reach its Clusters`)
+  } else if (strategy === undefined)
+    notes.push(
+      `${nameOf(object)} has no strategy, which means ApplyOnce: changes of what it delivers reach no Cluster that has it; spec.strategy: Reconcile is for that, and cannot be changed later`,
+    )
+}
+
+/** A payload without its set: known by its name and by what is in it. */
+function upgradePayload(manifest: Manifest, upgrade: Upgrade): void {
+  const { object } = manifest
+  const { manifests, gone, notes } = upgrade
+  if (gone.has(manifest) || manifests.some((other) => isResourceSet(other.object) && names(other, manifest))) return
+  if (!isPayloadName(object.metadata.name) && !JSON.stringify(object['data'] ?? '').includes('${')) return
+  const inner = documentsOf(object)
+  const pair = pairOfPayload(object, inner)
+  if (pair) {
+    leaveOut(upgrade, [manifest], `${nameOf(object)} is left out: ${REPLACEMENT[pair.installs]}`)
+    const release = inner.find(isKarpenterRelease)
+    if (release) carryRelease(manifest, pair.set, release, upgrade)
+    return
+  }
+  const left = isPipelineSource(object, manifests) || !isAllManifests(inner) ? [] : placeholdersIn(inner)
+  if (left.length > 0) notes.push(`${nameOf(object)}: ${nobodyFills(left)}`)
+}
+
+function carryRelease(manifest: Manifest, name: string, release: Fields, { made, notes }: Upgrade): void {
+  notes.push(...karpenterNotes(release))
+  const values = extraValues(release)
+  if (Object.keys(values).length === 0) return
+  made.push(withObject(manifest, pipelineFor({ ...manifest.object.metadata, name }, values)))
+  notes.push(
+    `Its Helm values become AddonPipeline/${name}; a Cluster chooses it with the label ${CHOICE_LABEL}=${name}`,
+  )
+}
+
+const nobodyFills = (left: readonly string[]): string =>
+  `nobody fills in ${left.join(', ')} in what a ClusterResourceSet delivers; move it to a stage of an AddonPipeline`
+
+/** A Cluster with labels and nothing else asks for these labels on the Cluster that is there. */
+function labelsOnly(manifest: Manifest, notes: string[]): Manifest {
+  const { object } = manifest
+  if (groupOf(object.apiVersion) !== 'cluster.x-k8s.io' || object.kind !== 'Cluster' || 'spec' in object)
+    return manifest
+  notes.push(
+    `${nameOf(object)} has no spec: its labels and annotations are added to the Cluster that is there, and the rest of it stays`,
+  )
+  return { ...manifest, isAddition: true }
 }
 
 const TEMPLATES = ['CAPTControlPlaneTemplate', 'CAPTClusterTemplate']
@@ -99,55 +185,10 @@ function withObject(manifest: Manifest, object: UnknownObject): Manifest {
   return { ...manifest, object, lineOf: () => manifest.line }
 }
 
-function isReadinessJob({ apiVersion, kind, metadata }: UnknownObject): boolean {
-  return apiVersion === 'batch/v1' && kind === 'Job' && metadata.name === 'fluxcd-readiness-check'
-}
-
-function payloadsOf({ object }: Manifest, manifests: readonly Manifest[]): readonly Manifest[] {
-  const resources: unknown = isPlainObject(object['spec']) ? object['spec']['resources'] : undefined
-  const refs = Array.isArray(resources) ? resources.filter(isPlainObject) : []
-  const namespace = object.metadata.namespace ?? 'default'
-  return manifests.filter(({ object: other }) =>
-    refs.some(
-      (ref) =>
-        ref['kind'] === other.kind &&
-        ref['name'] === other.metadata.name &&
-        (other.metadata.namespace ?? 'default') === namespace,
-    ),
-  )
-}
-
-function documentsOf(payload: UnknownObject): readonly Fields[] {
-  const data = isPlainObject(payload['data']) ? payload['data'] : {}
-  const texts = Object.values(data).filter((text) => typeof text === 'string')
-  return texts.flatMap((text) => readDocuments(text).map(({ value }) => value())).filter(isPlainObject)
-}
-
-/** The installer Job of the command line tool, or a HelmRelease of Flux itself, which nothing could have read. */
-function installsFlux(document: Fields): boolean {
-  const text = canonicalJson(document as Json)
-  if (document['kind'] === 'Job') return text.includes('flux install') || text.includes('flux-cli')
-  return document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'flux2'
-}
-
-const isKarpenterRelease = (document: Fields): boolean =>
-  document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'karpenter'
-
-function chartOf(release: Fields): Fields {
-  const chart = isPlainObject(release['spec']) ? release['spec']['chart'] : undefined
-  return isPlainObject(chart) && isPlainObject(chart['spec']) ? chart['spec'] : {}
-}
-
-function valuesOf(release: Fields): Fields {
-  const values = isPlainObject(release['spec']) ? release['spec']['values'] : undefined
-  return isPlainObject(values) ? values : {}
-}
-
-function karpenterNotes(name: string, release: Fields): readonly string[] {
+function karpenterNotes(release: Fields): readonly string[] {
   const { version } = chartOf(release)
   const { namespace } = isPlainObject(release['metadata']) ? release['metadata'] : {}
   return [
-    `${name} and its ConfigMap are left out: capt brings Karpenter through Flux to Clusters that ask for it, with the values of each Cluster filled in`,
     ...(version
       ? [`Karpenter ${String(version)} is not kept: the version is chosen for the Kubernetes version of each Cluster`]
       : []),
@@ -181,7 +222,7 @@ function extraValues(release: Fields): Fields {
   }
 }
 
-function pipelineFor({ metadata }: UnknownObject, values: Fields): UnknownObject {
+function pipelineFor(metadata: UnknownObject['metadata'], values: Fields): UnknownObject {
   const request = [{ key: 'installation.appthrust.com/eks-karpenter', value: 'enabled' }]
   return {
     apiVersion: AddonPipeline.apiVersion,

@@ -1,7 +1,7 @@
 // Applies manifests: all of them are read and checked before the first one is sent, so that bad input changes nothing.
-import type { AnyObject, Manifest } from '#api'
+import type { AnyObject, Manifest, UnknownObject } from '#api'
 import { type Connected, isKubeError, kindFinder, requireServed } from '#kube'
-import { CaptError, messageOf, parseDuration } from '#lib'
+import { CaptError, messageOf, ownValueAt, parseDuration } from '#lib'
 import { CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
 import { type Applied, waitForReady } from '../../progress/wait.ts'
 import { loadManifests } from '../../sources.ts'
@@ -66,16 +66,20 @@ export async function applyManifests(manifests: readonly Manifest[], target: Tar
   ).catch((error: unknown) => {
     throw refusal(error, undefined, 0, manifests.length)
   })
-  for (const { object, notes, file, line } of manifests) {
+  await requireTargets(manifests, target)
+  for (const manifest of manifests) {
+    const { object, notes, file, line } = manifest
     for (const note of notes) io.stderr.write(`note: ${note}\n`)
     try {
       const kind = await find(object.apiVersion, object.kind)
       const namespace = kind.namespaced ? (object.metadata.namespace ?? target.namespace) : undefined
       const { name } = object.metadata
-      const sent = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
       const before = await objects.get<AnyObject>(kind, namespace ? { namespace, name } : { name })
+      const wanted = manifest.isStrategyAssumed ? keepStrategy(object, before, io) : object
+      const sent = { ...wanted, metadata: { ...wanted.metadata, ...(namespace ? { namespace } : {}) } }
       const after = await objects.apply<AnyObject>(kind, sent, {
-        fieldManager: 'capt-apply',
+        // A manager of its own: what capt-apply owns and this manifest does not have would be removed.
+        fieldManager: manifest.isAddition ? 'capt-apply-labels' : 'capt-apply',
         ...(target.dryRun ? { dryRun: true } : {}),
       })
       const word = !before
@@ -90,6 +94,34 @@ export async function applyManifests(manifests: readonly Manifest[], target: Tar
     }
   }
   return applied
+}
+
+/** Labels need an object to be put on: one that is there, or one that comes before them. */
+async function requireTargets(manifests: readonly Manifest[], target: Target): Promise<void> {
+  const find = kindFinder(target)
+  for (const [i, { object, isAddition, file, line }] of manifests.entries()) {
+    if (!isAddition) continue
+    const { name, namespace = target.namespace } = object.metadata
+    const isBefore = manifests
+      .slice(0, i)
+      .some((one) => one.object.kind === object.kind && one.object.metadata.name === name && !one.isAddition)
+    const kind = await find(object.apiVersion, object.kind)
+    if (isBefore || (await target.objects.get<AnyObject>(kind, { namespace, name })) !== undefined) continue
+    throw new CaptError('CAPT_INVALID', `There is no ${object.kind} ${namespace}/${name} to put labels on`, {
+      at: `${file}, line ${line}`,
+      hint: `apply the whole ${object.kind} first, or give this manifest a spec; nothing was applied`,
+    })
+  }
+}
+
+/** A strategy cannot be changed: one that nobody chose gives way to the one that is there. */
+function keepStrategy(object: UnknownObject, before: AnyObject | undefined, io: Io): UnknownObject {
+  const live: unknown = before && ownValueAt(before, ['spec', 'strategy'])
+  if (typeof live !== 'string' || live === 'Reconcile') return object
+  io.stderr.write(
+    `note: ${object.kind}/${object.metadata.name} keeps strategy: ${live}, which cannot be changed; delete it and apply again for Reconcile\n`,
+  )
+  return { ...object, spec: { ...(object['spec'] as object), strategy: live } }
 }
 
 function refusal(error: unknown, at: string | undefined, done: number, of: number): CaptError {
