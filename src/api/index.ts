@@ -20,6 +20,7 @@ export {
 export type { StageField } from './kinds/stage-types.ts'
 export { type MachinePoolFacts, readMachinePool } from './machine-pool.ts'
 export { readDocuments } from './manifest/documents.ts'
+export { type Installs, payloadFacts } from './manifest/installers.ts'
 export { checkManifests, type Manifest, readManifests, toCaptError } from './manifest/manifest.ts'
 export { upgradeManifests } from './manifest/upgrade.ts'
 export { conditions } from './meta.ts'

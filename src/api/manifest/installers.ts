@@ -126,3 +126,18 @@ export function isPipelineSource({ metadata }: UnknownObject, manifests: readonl
   const pipelines = manifests.filter(({ object }) => object.kind === 'AddonPipeline')
   return pipelines.some(({ object }) => JSON.stringify(object['spec']).includes(JSON.stringify(metadata.name)))
 }
+
+/** What the payloads of one set bring. */
+export function payloadFacts(payloads: readonly UnknownObject[]): {
+  readonly installs: Installs | undefined
+  /** Whether the release is of the API that supported versions of Flux serve. */
+  readonly isServed: boolean
+  readonly placeholders: readonly string[]
+} {
+  const inner = payloads.flatMap(documentsOf)
+  return {
+    installs: installedBy(inner),
+    isServed: inner.some((one) => isKarpenterRelease(one) && one['apiVersion'] === 'helm.toolkit.fluxcd.io/v2'),
+    placeholders: placeholdersIn(inner),
+  }
+}

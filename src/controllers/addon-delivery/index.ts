@@ -22,6 +22,7 @@ import { decideDelivery } from './decide.ts'
 import { type Observer, observeDelivery } from './observe.ts'
 import type { DeliveryAction, ObservedDelivery } from './observed.ts'
 import type { DeliveryPorts } from './ports.ts'
+import { FOREIGN_SETS_INDEX, foreignSetIndex } from './resource-set/foreign-sets.ts'
 import { createPayloadCache } from './resource-set/payloads.ts'
 import { createPresenceCache } from './resource-set/presence.ts'
 import { usersOf } from './source-wakes.ts'
@@ -50,7 +51,10 @@ export function addonDeliveryController(ports: DeliveryPorts): DeliveryControlle
     indexes: [
       { kind: AddonDelivery, name: 'cluster', values: (object) => [clusterIdOf(object as AddonDelivery)] },
       ...(ports.resourceSets
-        ? [{ kind: clusterResourceSetKind(ports.resourceSets), name: 'addon-cluster', values: setClusterIndex }]
+        ? [
+            { kind: clusterResourceSetKind(ports.resourceSets), name: 'addon-cluster', values: setClusterIndex },
+            { kind: clusterResourceSetKind(ports.resourceSets), name: FOREIGN_SETS_INDEX, values: foreignSetIndex },
+          ]
         : []),
     ],
     wakes: wakesOf(ports),
@@ -81,10 +85,20 @@ function wakesOf(ports: DeliveryPorts): readonly Wake[] {
       .summaries(AddonDelivery, summarizeDelivery)
       .filter(({ pipeline }) => pipeline === keyText(keyOf(object)))
       .map(({ namespace, name }) => ({ namespace, name }))
+  const byForeign = (object: AnyObject, cache: Cache) =>
+    foreignSetIndex(object).length === 0
+      ? []
+      : cache
+          .summaries(AddonDelivery, summarizeDelivery)
+          .filter(({ namespace }) => namespace === object.metadata.namespace)
+          .map(({ namespace, name }) => ({ namespace, name }))
   const sets = ports.resourceSets
     ? [
         { kind: clusterResourceSetBindingKind(ports.resourceSets), toKeys: byName },
-        { kind: clusterResourceSetKind(ports.resourceSets), toKeys: byLabel },
+        {
+          kind: clusterResourceSetKind(ports.resourceSets),
+          toKeys: (object: AnyObject, cache: Cache) => [...byLabel(object, cache), ...byForeign(object, cache)],
+        },
       ]
     : []
   return [

@@ -20,6 +20,7 @@ import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
 import type { ObservedDelivery, ObservedStage } from './observed.ts'
 import { type OpenedWorkload, openWorkload, toObservedWorkload } from './open-workload.ts'
 import type { DeliveryPorts } from './ports.ts'
+import { observeForeignSets } from './resource-set/foreign-sets.ts'
 import type { PayloadCache } from './resource-set/payloads.ts'
 import type { PresenceCache } from './resource-set/presence.ts'
 import { isQuiet, observeStages, ownSets } from './stages/observe/observe-stages.ts'
@@ -106,6 +107,7 @@ export async function observeDelivery(
     observed = {
       ...observed,
       stages: stages.stages,
+      foreignSets: isAtRest ? [] : await observeForeignSets(world, ports, cluster, wantedOf(stages.stages)),
       kubernetes: stages.kubernetes,
       faults: stages.faults,
       workload: stages.trouble ?? workloadState,
@@ -176,6 +178,8 @@ function planOf(pipeline: Projected<AddonPipeline> | undefined): {
     return { ordered: [], planFault: { message: error.message, hint: error.hint ?? '' } }
   }
 }
+
+const wantedOf = (stages: readonly ObservedStage[]) => stages.filter((one) => one.isWanted).map((one) => one.stage)
 
 /** Stages that are no longer requested but are still installed. */
 function abandoned(stages: readonly ObservedStage[]): ReadonlySet<string> {

@@ -13,6 +13,7 @@ import type { Projected } from '#kube'
 import type { Finding } from './health/finding.ts'
 import type { Target } from './health/read.ts'
 import type { ObservedProbe } from './probe/observe.ts'
+import type { ForeignSet } from './resource-set/foreign-sets.ts'
 import type { Absence } from './resource-set/presence.ts'
 import type { Part } from './resource-set/render-part.ts'
 import type { Rendered } from './stages/render/rendered.ts'
@@ -99,6 +100,8 @@ export interface ObservedDelivery {
   /** Changes in the workload cluster trigger a reconcile; otherwise it is polled. */
   readonly isWatched: boolean
   readonly stages: readonly ObservedStage[]
+  /** Sets of people that act on a label which asks for one of the stages. */
+  readonly foreignSets?: readonly ForeignSet[]
   readonly teardown: ObservedTeardown | undefined
   readonly nowMs: number
 }

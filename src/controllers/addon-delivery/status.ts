@@ -7,6 +7,7 @@ import { summarize } from './health/health.ts'
 import { healthHint } from './health/hints.ts'
 import type { DeliveryAction, ObservedDelivery } from './observed.ts'
 import { recordProof } from './probe/decide.ts'
+import { reportForeignSets } from './resource-set/foreign-sets.ts'
 import { recordRedeliveries } from './resource-set/redelivery.ts'
 import { typeOf } from './stages/registry.ts'
 import type { StageDecision } from './stages/verdict.ts'
@@ -23,8 +24,14 @@ export function reportDelivery(observed: ObservedDelivery, decision: Decision<De
       decided.length > 0 ? decided.map((one) => toStageStatus(one, observed.nowMs)) : observed.delivery.status?.stages,
     teardown: undefined,
   }
-  const conditions = [progressing(decided, decision), ...healthOf(decided), ...degradedOf(observed, decided)]
-  return { fields, conditions, failed: decided.flatMap(failedAttempt) }
+  const foreign = reportForeignSets(observed)
+  const conditions = [
+    progressing(decided, decision),
+    ...healthOf(decided),
+    ...degradedOf(observed, decided),
+    ...foreign.conditions,
+  ]
+  return { fields, conditions, failed: decided.flatMap(failedAttempt), warnings: foreign.warnings }
 }
 
 /** Trouble of a kind that the status did not show yet; counts in its message may change. `failedAt` is set once an attempt. */

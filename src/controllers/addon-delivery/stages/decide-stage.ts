@@ -6,6 +6,7 @@ import { act, done, stalled } from '#runtime'
 import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../observed.ts'
 import { decideProbe } from '../probe/decide.ts'
 import { decidePart } from '../resource-set/decide-part.ts'
+import { blockingSet, removalHint } from '../resource-set/foreign-sets.ts'
 import { typeOf } from './registry.ts'
 import type { Blocker } from './stage-type.ts'
 import { pause, type StageDecision, unreachable, type Verdict } from './verdict.ts'
@@ -58,7 +59,7 @@ function verdictOf(
 
   const { existing } = observed
   if (existing.is === 'unknown') return pause('NotLookedYet', 'Looking for what is already installed')
-  const blocker = findBlocker(observed)
+  const blocker = findBlocker(observed) ?? findForeignSet(observed, all)
   if (blocker) {
     const { message, hint } = blocker
     return { state: 'Failed', decision: stalled('Blocked', message, hint, 300), failure: blocker }
@@ -92,6 +93,14 @@ function findBlocker({ preflight }: Pick<ObservedStage, 'preflight'>): Blocker |
     if (blocker) return blocker
   }
   return undefined
+}
+
+/** A set of a person that brings the same release; what is in place already stays. */
+function findForeignSet(observed: ObservedStage, { foreignSets = [] }: ObservedDelivery): Blocker | undefined {
+  const set = isInPlace(observed) ? undefined : blockingSet(foreignSets, observed.stage)
+  if (!set) return undefined
+  const message = `ClusterResourceSet ${set.name} also brings Karpenter to this Cluster`
+  return { code: 'CAPT_KARPENTER_ELSEWHERE', message, hint: removalHint(set) }
 }
 
 function isInPlace({ rendered, parts, gate }: ObservedStage): boolean {
