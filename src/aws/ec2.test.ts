@@ -80,6 +80,16 @@ describe('machines by tag', () => {
     assert.equal(asked[1]!.get('NextToken'), 'page-2')
   })
 
+  it('leave out those that EKS Auto Mode manages: nobody else may terminate them', async () => {
+    const operator = '<operator><managed>true</managed><principal>eks.amazonaws.com</principal></operator>'
+    const managed = instance('i-2', 'general-purpose').replace('<imageId>', `${operator}<imageId>`)
+    const { ask } = recording(machines(instance('i-1', 'default') + managed))
+    assert.deepEqual(
+      (await listMachines(ask, base, TAGS)).map(({ id }) => id),
+      ['i-1'],
+    )
+  })
+
   it('are not guessed from an answer that was cut off', async () => {
     const whole = machines(instance('i-1', 'default'))
     const { ask } = recording(whole.slice(0, whole.length - 40))

@@ -155,6 +155,8 @@ function read(text: string, action: string): XmlNode {
 
 function toMachine(item: XmlNode): readonly TaggedMachine[] {
   const id = textAt(item, 'instanceId')
+  // Machines of EKS Auto Mode: EKS alone may terminate them, and does so with the cluster.
+  if (textAt(item, 'operator', 'managed') === 'true') return []
   return id ? [{ id, state: textAt(item, 'instanceState', 'name') ?? '', tags: tagsOf(item) }] : []
 }
 

@@ -9,6 +9,8 @@ export { FLUX_FINALIZER, KARPENTER_RELEASE, karpenterFluxObjects } from './karpe
 export { EVENT_RULES, interruptionQueue, queuePolicy } from './karpenter/interruption.ts'
 export { karpenterNames, ruleName } from './karpenter/names.ts'
 export {
+  autoModeClassName,
+  autoModeNodeClass,
   DISCOVERY_TAG,
   defaultNodeClass,
   defaultNodePool,

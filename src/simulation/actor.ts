@@ -9,6 +9,8 @@ export interface Stage {
   /** How long things take that take a moment in a real cluster. */
   readonly paceMs: number
   readonly ledger: Ledger
+  /** EKS Auto Mode: the controller of nodes is part of EKS, and no Deployment shows it. */
+  readonly isAutoMode?: boolean
 }
 
 /** Seconds left until something that takes `ms` from `since` is over; zero when it is. */

@@ -8,7 +8,7 @@ import type { Stage } from './actor.ts'
 import { definitionActor } from './definitions.ts'
 import { helmReleaseActor } from './flux/helm-releases.ts'
 import { sourceActor } from './flux/sources.ts'
-import { KARPENTER_DEFINITIONS } from './karpenter/chart.ts'
+import { AUTO_MODE_DEFINITIONS, KARPENTER_DEFINITIONS } from './karpenter/chart.ts'
 import { nodeClaimActor, nodeStatus } from './karpenter/node-claims.ts'
 import { nodeClassActor, nodePoolActor } from './karpenter/node-pools.ts'
 import { provisionerActor } from './karpenter/provisioner.ts'
@@ -66,16 +66,22 @@ const KARPENTER: Group = {
     [
       nodeClassActor(stage),
       nodePoolActor(stage),
-      provisionerActor(),
+      provisionerActor(stage),
       nodeClaimActor(stage),
     ] as unknown as AnyController[],
+}
+
+/** The same actors without a Deployment that must run, and with the class of Auto Mode. */
+const AUTO_MODE: Group = {
+  needs: AUTO_MODE_DEFINITIONS,
+  controllers: (stage) => KARPENTER.controllers({ ...stage, isAutoMode: true }),
 }
 
 export async function startActors(options: ActorOptions): Promise<Actors> {
   const { connection, clock, log, ledger } = options
   const stage: Stage = { clock, ledger, paceMs: options.paceMs ?? 300 }
   const running: Running[] = []
-  const waiting = new Set<Group>([FLUX, KARPENTER])
+  const waiting = new Set<Group>([FLUX, KARPENTER, AUTO_MODE])
   const served = new Set<string>()
   let isStopped = false
 

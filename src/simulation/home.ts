@@ -28,6 +28,7 @@ import {
   type World,
 } from '#runtime'
 import { type Actors, startActors } from './actors.ts'
+import { autoModeActor } from './auto-mode.ts'
 import { simulatedLedger } from './ledger.ts'
 import { machineActor } from './machines.ts'
 import { SIMULATION_LABEL, simulated } from './names.ts'
@@ -101,6 +102,7 @@ export function createSimulation(ports: SimulationPorts): Simulation {
       clusterActor(ports, play, isPlaying),
       secretActor(ports, end),
       nodeGroupActor({ ...ports, accepts: isAsked, workloadOf }),
+      autoModeActor({ ...ports, accepts: isAsked, workloadOf }),
       machineActor({ clock: ports.clock, objectsOf: workloadOf }),
     ] as unknown as readonly AnyController[],
     async stop() {

@@ -10,6 +10,8 @@ export interface SimulatedInstance {
   readonly nodePool: string
   readonly type: string
   readonly zone: string
+  /** A machine of EKS Auto Mode: EKS terminates it with the cluster, and nobody else may. */
+  readonly isManaged?: boolean
 }
 
 /** In the order in which a cloud lets them go. */
@@ -80,7 +82,7 @@ export function simulatedLedger(home: Objects, cluster: Key): Ledger {
 /** The simulated cloud as the teardown of add-ons asks it. */
 export function simulatedInstances(home: Objects) {
   return {
-    list: async (cluster: Key) => await simulatedLedger(home, cluster).list(),
+    list: async (cluster: Key) => (await simulatedLedger(home, cluster).list()).filter(({ isManaged }) => !isManaged),
     async terminate(cluster: Key, ids: readonly string[]): Promise<void> {
       for (const id of ids) await simulatedLedger(home, cluster).remove(id)
     },

@@ -27,6 +27,8 @@ export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRep
 export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
 export const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
 export const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
+/** The class of EKS Auto Mode. */
+export const NodeClassKind = ref('eks.amazonaws.com', 'v1', 'NodeClass', false)
 export const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
 
 export const simulated = { [SIMULATED]: 'true' } as const

@@ -17,11 +17,12 @@ const STAGE_STATE: Record<Stage['state'], State> = {
 }
 
 export function deliveryBranch(delivery: AddonDelivery): Branch {
-  const stages = (delivery.status?.stages ?? []).filter((stage) => stage.state !== 'NotWanted')
+  const stages = (delivery.status?.stages ?? []).filter((stage) => stage.state !== 'NotWanted' || stage.reason)
   const state = stateOf(delivery)
   const ready = conditionOf(delivery, 'Ready')
   const stop = stopOf(delivery, state)
   const chain = stages
+    .filter((stage) => stage.state !== 'NotWanted')
     .map((stage) => [stage.name, stage.adopted ?? stage.wantedVersion].filter(Boolean).join(' '))
     .join(' → ')
   return {
@@ -43,8 +44,11 @@ function stageBranch(stage: Stage, delivery: AddonDelivery): Branch {
   return {
     name: stage.name,
     state,
-    word: stage.state.toLowerCase(),
-    fact: state === 'ready' ? (stage.adopted ?? stage.wantedVersion ?? '') : (stage.message ?? stage.reason ?? ''),
+    word: stage.state === 'NotWanted' ? 'not needed' : stage.state.toLowerCase(),
+    fact:
+      state === 'ready' && stage.state !== 'NotWanted'
+        ? (stage.adopted ?? stage.wantedVersion ?? '')
+        : (stage.message ?? stage.reason ?? ''),
     ...(state === 'ready' && evidence !== '' ? { detail: evidence } : {}),
     ...(stop ? { label: stage.lastError?.code ?? stage.reason ?? '' } : {}),
     ...(stage.healthy?.since ? { since: stage.healthy.since } : {}),

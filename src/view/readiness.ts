@@ -98,11 +98,16 @@ export function followsLabels(delivery: AddonDelivery, pipeline: AddonPipeline, 
   const gates = new Set(pipeline.spec.stages.map(({ gateLabel }) => gateLabel))
   const labels = new Map(Object.entries(cluster.metadata.labels ?? {}).filter(([key]) => !gates.has(key)))
   const states = new Map((delivery.status?.stages ?? []).map(({ name, state }) => [name, state]))
+  // Stages that are reported as not needed have been looked at.
+  const needless = new Set((delivery.status?.stages ?? []).flatMap((one) => (isNeedless(one) ? [one.name] : [])))
   const behind = pipeline.spec.stages
     .filter(({ enabledBy }) => enabledBy.length === 0 || enabledBy.some(({ key, value }) => labels.get(key) === value))
     .map(({ name }) => name)
-    .filter((name) => (states.get(name) ?? 'NotWanted') === 'NotWanted')
+    .filter((name) => (states.get(name) ?? 'NotWanted') === 'NotWanted' && !needless.has(name))
   return behind.length === 0 ? READY : notReady(`has not begun with ${behind.join(', ')} yet`)
 }
+
+const isNeedless = ({ state, reason }: { state?: string; reason?: string }) =>
+  state === 'NotWanted' && reason !== undefined
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? ''

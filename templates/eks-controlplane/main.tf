@@ -1,5 +1,6 @@
 # An EKS cluster on which Flux and Karpenter can start: control plane, a small node group for the controllers, the EKS
-# add-ons that nodes need to become Ready, Karpenter's IAM, queue and node role, and access for capt itself.
+# add-ons that nodes need to become Ready, Karpenter's IAM, queue and node role, and access for capt itself. With
+# auto_mode EKS makes the nodes, and node group, add-ons and Karpenter's part are left out.
 
 terraform {
   required_version = ">= 1.5.7"
@@ -134,6 +135,12 @@ variable "addons" {
   default     = {}
 }
 
+variable "auto_mode" {
+  type        = bool
+  description = "EKS Auto Mode: EKS makes and upgrades the nodes, and there is neither a node group nor Karpenter."
+  default     = false
+}
+
 variable "identity" {
   type        = string
   description = "How Karpenter gets its AWS credentials: podIdentity or irsa. Trust, association and annotation follow."
@@ -205,7 +212,7 @@ locals {
   names = {
     for key, wanted in {
       cluster_role = { name = format("%s-cluster", var.cluster_name), limit = 37 }
-      node_role    = { name = format("KarpenterNodeRole-%s", var.cluster_name), limit = 64 }
+      node_role    = { name = format(var.auto_mode ? "AutoModeNodeRole-%s" : "KarpenterNodeRole-%s", var.cluster_name), limit = 64 }
       queue        = { name = format("Karpenter-%s", var.cluster_name), limit = 80 }
     } : key => length(wanted.name) <= wanted.limit ? wanted.name : format("%s-%s", substr(wanted.name, 0, wanted.limit - 9), substr(sha256(wanted.name), 0, 8))
   }
@@ -248,7 +255,8 @@ locals {
     },
   )
 
-  needed = { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } }
+  # Nodes of Auto Mode bring what these add-ons do.
+  needed = { for name, settings in { coredns = {}, kube-proxy = {}, vpc-cni = { before_compute = true }, eks-pod-identity-agent = { before_compute = true } } : name => settings if !var.auto_mode }
   chosen = { for name in setunion(keys(local.needed), keys(var.addons)) : name => try(var.addons[name].version, null) }
   addons = {
     for name, version in local.chosen : name => merge(
@@ -323,7 +331,12 @@ module "eks" {
 
   addons = local.addons
 
-  eks_managed_node_groups = {
+  # The built-in pools are there from the start: Flux and DNS need nodes before anybody wrote a pool.
+  compute_config                = var.auto_mode ? { enabled = true, node_pools = ["general-purpose", "system"] } : null
+  node_iam_role_name            = local.node_role
+  node_iam_role_use_name_prefix = false
+
+  eks_managed_node_groups = var.auto_mode ? {} : {
     controllers = {
       instance_types = var.bootstrap_instance_types
       min_size       = var.bootstrap_size
@@ -364,6 +377,7 @@ module "karpenter" {
   source  = "terraform-aws-modules/eks/aws//modules/karpenter"
   version = "21.19.0"
 
+  create          = !var.auto_mode
   cluster_name    = module.eks.cluster_name
   namespace       = var.karpenter_namespace
   service_account = "karpenter"
@@ -428,9 +442,18 @@ output "public_subnets" {
   value       = var.public_subnets
 }
 
+output "auto_mode" {
+  description = "What node pools of EKS Auto Mode need; nothing without it."
+  value = !var.auto_mode ? null : {
+    node_role_name     = module.eks.node_iam_role_name
+    subnet_ids         = local.subnets
+    security_group_ids = [module.eks.cluster_primary_security_group_id]
+  }
+}
+
 output "karpenter" {
-  description = "What the Karpenter add-on needs."
-  value = {
+  description = "What the Karpenter add-on needs; nothing in EKS Auto Mode."
+  value = var.auto_mode ? null : {
     identity                = var.identity
     controller_role_arn     = module.karpenter.iam_role_arn
     node_role_name          = module.karpenter.node_iam_role_name

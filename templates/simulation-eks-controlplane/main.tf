@@ -112,6 +112,12 @@ variable "addons" {
   default     = {}
 }
 
+variable "auto_mode" {
+  type        = bool
+  description = "EKS Auto Mode: EKS makes and upgrades the nodes, and there is neither a node group nor Karpenter."
+  default     = false
+}
+
 variable "identity" {
   type        = string
   description = "How Karpenter gets its AWS credentials."
@@ -165,10 +171,10 @@ variable "workload_token" {
 locals {
   account = "000000000000"
   addons = merge(
-    { for name in ["coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent"] : name => { version = null, configuration_values = null } },
+    { for name in var.auto_mode ? [] : ["coredns", "kube-proxy", "vpc-cni", "eks-pod-identity-agent"] : name => { version = null, configuration_values = null } },
     var.addons,
   )
-  node_role = "KarpenterNodeRole-${substr(var.cluster_name, 0, 40)}"
+  node_role = "${var.auto_mode ? "AutoMode" : "Karpenter"}NodeRole-${substr(var.cluster_name, 0, 40)}"
   issuer    = "oidc.eks.${var.region}.amazonaws.com/id/${upper(substr(sha256(var.cluster_name), 0, 32))}"
 }
 
@@ -195,6 +201,7 @@ resource "terraform_data" "cluster" {
     private = var.endpoint_private_access
     cidrs   = var.endpoint_public_access_cidrs
     tags    = var.tags
+    auto    = var.auto_mode
     caller  = [var.assume_role_arn, var.assume_role_external_id]
   }
 }
@@ -213,11 +220,12 @@ resource "terraform_data" "node_role" {
 }
 
 resource "terraform_data" "node_policy" {
-  for_each = toset(["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"])
+  for_each = toset(var.auto_mode ? ["AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly"] : ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"])
   input    = { role = terraform_data.node_role.output.name, policy = each.key }
 }
 
 resource "terraform_data" "node_group" {
+  count = var.auto_mode ? 0 : 1
   input = {
     cluster = terraform_data.cluster.output.name
     role    = terraform_data.node_role.output.name
@@ -237,20 +245,23 @@ resource "terraform_data" "addon" {
 }
 
 resource "terraform_data" "karpenter_role" {
+  count = var.auto_mode ? 0 : 1
   input = { name = "KarpenterControllerRole-${substr(var.cluster_name, 0, 38)}", trust = var.identity, namespace = var.karpenter_namespace }
 }
 
 resource "terraform_data" "karpenter_policy" {
-  input = { role = terraform_data.karpenter_role.output.name }
+  count = var.auto_mode ? 0 : 1
+  input = { role = terraform_data.karpenter_role[0].output.name }
 }
 
 resource "terraform_data" "interruption_queue" {
+  count = var.auto_mode ? 0 : 1
   input = { name = "Karpenter-${var.cluster_name}" }
 }
 
 resource "terraform_data" "event_rule" {
-  for_each = toset(["health", "spot-interruption", "rebalance", "state-change"])
-  input    = { queue = terraform_data.interruption_queue.output.name, event = each.key }
+  for_each = toset(var.auto_mode ? [] : ["health", "spot-interruption", "rebalance", "state-change"])
+  input    = { queue = terraform_data.interruption_queue[0].output.name, event = each.key }
 }
 
 output "cluster_name" {
@@ -298,17 +309,26 @@ output "public_subnets" {
   value       = var.public_subnets
 }
 
+output "auto_mode" {
+  description = "What node pools of EKS Auto Mode need; nothing without it."
+  value = !var.auto_mode ? null : {
+    node_role_name     = terraform_data.node_role.output.name
+    subnet_ids         = length(var.private_subnets) > 0 ? var.private_subnets : ["subnet-simulated"]
+    security_group_ids = ["sg-simulated"]
+  }
+}
+
 output "karpenter" {
-  description = "What the Karpenter add-on needs."
-  value = {
+  description = "What the Karpenter add-on needs; nothing in EKS Auto Mode."
+  value = var.auto_mode ? null : {
     identity                = var.identity
-    controller_role_arn     = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role.output.name}"
+    controller_role_arn     = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role[0].output.name}"
     node_role_name          = terraform_data.node_role.output.name
-    queue_name              = terraform_data.interruption_queue.output.name
+    queue_name              = terraform_data.interruption_queue[0].output.name
     discovery_tag           = { key = "karpenter.sh/discovery", value = var.cluster_name }
-    service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role.output.name}" } : {} }
+    service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = "arn:aws:iam::${local.account}:role/${terraform_data.karpenter_role[0].output.name}" } : {} }
     ec2_node_class          = { role = terraform_data.node_role.output.name }
-    controller_node_minimum = terraform_data.node_group.output.size
+    controller_node_minimum = terraform_data.node_group[0].output.size
   }
 }
 

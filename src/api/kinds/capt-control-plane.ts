@@ -103,6 +103,11 @@ export const controlPlaneFields = {
         ),
         { about: 'EKS add-ons, as the variable addons.', maxItems: 50, listType: 'map', mapKeys: ['name'] },
       ),
+      compute: s.string({
+        about:
+          'Where pods run. NodeGroups, when left out: a managed node group for the controllers, and the nodes of Karpenter or of pools. AutoMode: EKS Auto Mode, as the variable auto_mode; EKS makes the nodes, no Karpenter is installed, and node pools use the NodeClass of Auto Mode. It cannot be changed.',
+        enum: ['NodeGroups', 'AutoMode'],
+      }),
       values: s.freeObject({
         about:
           'Values for further variables of the template, by name. A variable that a field sets is refused; one that the template does not declare is reported by the condition UndeclaredValues of the WorkspaceTemplateApply.',
@@ -173,6 +178,11 @@ export const CAPTControlPlane = defineKind({
         {
           rule: 'has(self.workspaceTemplateApplyName) == has(oldSelf.workspaceTemplateApplyName) && (!has(self.workspaceTemplateApplyName) || self.workspaceTemplateApplyName == oldSelf.workspaceTemplateApplyName)',
           message: 'workspaceTemplateApplyName cannot be changed: the control plane would be left behind',
+        },
+        {
+          rule: "(has(self.controlPlaneConfig) && has(self.controlPlaneConfig.compute) ? self.controlPlaneConfig.compute : 'NodeGroups') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.compute) ? oldSelf.controlPlaneConfig.compute : 'NodeGroups')",
+          message:
+            'controlPlaneConfig.compute cannot be changed: nodes and add-ons of one kind would be left behind; make another cluster with it and move the workload',
         },
       ],
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fluxLineOfChart } from '../flux/chart.ts'
-import { defaultNodeClass, defaultNodePool } from './node-pools.ts'
+import { autoModeNodeClass, defaultNodeClass, defaultNodePool } from './node-pools.ts'
 
 describe('default node pool', () => {
   it('is on-demand linux/amd64 of c, t, m from the third generation, and never expires', () => {
@@ -90,6 +90,39 @@ describe('default node pool', () => {
     assert.throws(() => defaultNodeClass({ clusterName: 'demo' }), { code: 'CAPT_NODE_CLASS_IDENTITY' })
     assert.throws(() => defaultNodeClass({ clusterName: 'demo', role: 'a', instanceProfile: 'b' }), {
       code: 'CAPT_NODE_CLASS_IDENTITY',
+    })
+  })
+})
+
+describe('a node pool of EKS Auto Mode', () => {
+  const wanted = { clusterName: 'demo', name: 'ops', isAutoMode: true } as const
+
+  it('names the class and the labels of Auto Mode, and lives no longer than nodes may there', () => {
+    const { spec } = defaultNodePool(wanted)
+    assert.partialDeepStrictEqual(spec, {
+      template: {
+        spec: {
+          nodeClassRef: { group: 'eks.amazonaws.com', kind: 'NodeClass', name: 'capt-ops' },
+          expireAfter: '336h',
+        },
+      },
+    })
+    const text = JSON.stringify(spec)
+    assert.match(text, /eks\.amazonaws\.com\/instance-category.*eks\.amazonaws\.com\/instance-generation/)
+    assert.ok(!text.includes('karpenter.k8s.aws'))
+  })
+
+  it('has a class with role and network by id, and no image', () => {
+    const role = 'arn:aws:iam::1:role/AutoModeNodeRole-demo'
+    assert.deepEqual(autoModeNodeClass({ ...wanted, role, subnetIds: ['subnet-1'], securityGroupIds: ['sg-1'] }), {
+      apiVersion: 'eks.amazonaws.com/v1',
+      kind: 'NodeClass',
+      metadata: { name: 'capt-ops' },
+      spec: {
+        role: 'AutoModeNodeRole-demo',
+        subnetSelectorTerms: [{ id: 'subnet-1' }],
+        securityGroupSelectorTerms: [{ id: 'sg-1' }],
+      },
     })
   })
 })

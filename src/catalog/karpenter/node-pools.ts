@@ -30,6 +30,10 @@ interface NodePoolSpec {
   readonly discoveryTag?: string | undefined
   /** Subnets by id: those of an existing VPC carry no tag of ours, and two clusters may share them. */
   readonly subnetIds?: readonly string[] | undefined
+  /** Security groups by id; found by the tag when left out. */
+  readonly securityGroupIds?: readonly string[] | undefined
+  /** Whether EKS Auto Mode makes the nodes: it has a class and labels of its own. */
+  readonly isAutoMode?: boolean | undefined
 }
 
 export const DISCOVERY_TAG = 'karpenter.sh/discovery'
@@ -42,6 +46,11 @@ export interface NodePoolObject {
   readonly spec: Readonly<Record<string, unknown>>
 }
 
+const EC2_CLASS = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass' } as const
+const AUTO_MODE_CLASS = { group: 'eks.amazonaws.com', kind: 'NodeClass' } as const
+/** Nodes of Auto Mode live 21 days at most; this is its own default. */
+const AUTO_MODE_EXPIRY = '336h'
+
 export function defaultNodePool(spec: NodePoolSpec): NodePoolObject {
   const name = spec.name ?? DEFAULT_POOL
   const labels = spec.labels ?? {}
@@ -53,9 +62,11 @@ export function defaultNodePool(spec: NodePoolSpec): NodePoolObject {
       template: {
         ...(Object.keys(labels).length > 0 ? { metadata: { labels } } : {}),
         spec: {
-          nodeClassRef: { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name },
+          nodeClassRef: spec.isAutoMode
+            ? { ...AUTO_MODE_CLASS, name: autoModeClassName(name) }
+            : { ...EC2_CLASS, name },
           requirements: requirements(spec),
-          expireAfter: spec.expireAfter ?? 'Never',
+          expireAfter: spec.expireAfter ?? (spec.isAutoMode ? AUTO_MODE_EXPIRY : 'Never'),
           ...(spec.taints && spec.taints.length > 0 ? { taints: spec.taints } : {}),
         },
       },
@@ -69,11 +80,12 @@ export function defaultNodePool(spec: NodePoolSpec): NodePoolObject {
 }
 
 function requirements(spec: NodePoolSpec) {
+  const { group } = spec.isAutoMode ? AUTO_MODE_CLASS : EC2_CLASS
   const inList = (key: string, values: readonly string[]) => ({ key, operator: 'In', values })
   return [
     inList('karpenter.sh/capacity-type', spec.capacityTypes ?? ['on-demand']),
-    inList('karpenter.k8s.aws/instance-category', spec.instanceCategories ?? ['c', 't', 'm']),
-    { key: 'karpenter.k8s.aws/instance-generation', operator: 'Gt', values: [String(spec.generationAbove ?? 2)] },
+    inList(`${group}/instance-category`, spec.instanceCategories ?? ['c', 't', 'm']),
+    { key: `${group}/instance-generation`, operator: 'Gt', values: [String(spec.generationAbove ?? 2)] },
     inList('kubernetes.io/os', ['linux']),
     inList('kubernetes.io/arch', spec.architectures ?? ['amd64']),
     ...(spec.zones && spec.zones.length > 0 ? [inList('topology.kubernetes.io/zone', spec.zones)] : []),
@@ -100,6 +112,26 @@ export function defaultNodeClass(spec: NodePoolSpec): NodePoolObject {
       subnetSelectorTerms: spec.subnetIds?.length ? spec.subnetIds.map((id) => ({ id })) : selected,
       securityGroupSelectorTerms: selected,
       ...(spec.tags && Object.keys(spec.tags).length > 0 ? { tags: spec.tags } : {}),
+    },
+  }
+}
+
+/** EKS has a NodeClass `default` of its own, which nobody may change. */
+export const autoModeClassName = (pool: string): string => `capt-${pool}`
+
+/** The class of EKS Auto Mode: images and disks are its own business, role and network are ours. */
+export function autoModeNodeClass(spec: NodePoolSpec): NodePoolObject {
+  const { name = DEFAULT_POOL, role, subnetIds = [], securityGroupIds = [], tags = {} } = spec
+  const byId = (ids: readonly string[]) => ids.map((id) => ({ id }))
+  return {
+    apiVersion: `${AUTO_MODE_CLASS.group}/v1`,
+    kind: AUTO_MODE_CLASS.kind,
+    metadata: { name: autoModeClassName(name) },
+    spec: {
+      ...(role ? { role: roleNameOf(role) } : {}),
+      subnetSelectorTerms: byId(subnetIds),
+      securityGroupSelectorTerms: byId(securityGroupIds),
+      ...(Object.keys(tags).length > 0 ? { tags } : {}),
     },
   }
 }

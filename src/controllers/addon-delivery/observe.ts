@@ -23,7 +23,9 @@ import type { DeliveryPorts } from './ports.ts'
 import { observeForeignSets } from './resource-set/foreign-sets.ts'
 import type { PayloadCache } from './resource-set/payloads.ts'
 import type { PresenceCache } from './resource-set/presence.ts'
+import { isAutoMode, type SkippedStage, withoutKarpenter } from './stages/auto-mode.ts'
 import { isQuiet, observeStages, ownSets } from './stages/observe/observe-stages.ts'
+import { controlPlaneOf } from './stages/observe/read-facts.ts'
 import { orderStages } from './stages/order.ts'
 import { parseGates, readRequests } from './stages/request.ts'
 import { finishedTeardown, observeTeardown } from './teardown/observe.ts'
@@ -48,7 +50,8 @@ export async function observeDelivery(
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
   const { pipeline, isForbidden } = pipelineOf(world, delivery, ports)
-  const { ordered, planFault } = planOf(pipeline)
+  const isAuto = cluster !== undefined && isAutoMode(controlPlaneOf(world.cache, cluster))
+  const { ordered, skipped, planFault } = planOf(pipeline, isAuto ? cluster.labels : undefined)
   const isGoing = delivery.metadata.deletionTimestamp !== undefined || cluster === undefined || cluster.deleting
   const base: ObservedDelivery = {
     delivery,
@@ -69,6 +72,7 @@ export async function observeDelivery(
     workload: { is: 'absent' },
     isWatched: false,
     stages: [],
+    skipped,
     teardown: undefined,
     nowMs,
   }
@@ -139,6 +143,7 @@ export async function observeDelivery(
       terminate: terminateInstances,
       deleteNetwork: deleteLoadBalancers,
       nodesTimeout: timeout,
+      isAutoMode: isAuto,
       nowMs,
     } as const
     const teardown = await observeTeardown({ ...context, workload, workloadState: observed.workload }).catch(
@@ -167,15 +172,23 @@ function pipelineOf(world: World, delivery: Projected<AddonDelivery>, { homeName
   return { pipeline: isForbidden ? undefined : pipeline, isForbidden }
 }
 
-function planOf(pipeline: Projected<AddonPipeline> | undefined): {
+/** `autoLabels`: the labels of a Cluster in EKS Auto Mode, which needs no Karpenter. */
+function planOf(
+  pipeline: Projected<AddonPipeline> | undefined,
+  autoLabels: Readonly<Record<string, string>> | undefined,
+): {
   ordered: readonly AddonPipeline['spec']['stages'][number][]
+  skipped: readonly SkippedStage[]
   planFault: ObservedDelivery['planFault']
 } {
   try {
-    return { ordered: pipeline ? orderStages(pipeline.spec.stages) : [], planFault: undefined }
+    const all = pipeline ? orderStages(pipeline.spec.stages) : []
+    if (!autoLabels) return { ordered: all, skipped: [], planFault: undefined }
+    const { stages, skipped } = withoutKarpenter(all, autoLabels)
+    return { ordered: stages, skipped, planFault: undefined }
   } catch (error) {
     if (!isCaptError(error)) throw error
-    return { ordered: [], planFault: { message: error.message, hint: error.hint ?? '' } }
+    return { ordered: [], skipped: [], planFault: { message: error.message, hint: error.hint ?? '' } }
   }
 }
 

@@ -16,6 +16,7 @@ import type { ObservedProbe } from './probe/observe.ts'
 import type { ForeignSet } from './resource-set/foreign-sets.ts'
 import type { Absence } from './resource-set/presence.ts'
 import type { Part } from './resource-set/render-part.ts'
+import type { SkippedStage } from './stages/auto-mode.ts'
 import type { Rendered } from './stages/render/rendered.ts'
 import type { PreflightCheck } from './stages/stage-type.ts'
 import type { ObservedTeardown, TeardownAction } from './teardown/observed.ts'
@@ -102,6 +103,8 @@ export interface ObservedDelivery {
   readonly stages: readonly ObservedStage[]
   /** Sets of people that act on a label which asks for one of the stages. */
   readonly foreignSets?: readonly ForeignSet[]
+  /** Stages that EKS Auto Mode makes needless. */
+  readonly skipped?: readonly SkippedStage[]
   readonly teardown: ObservedTeardown | undefined
   readonly nowMs: number
 }

@@ -1,5 +1,5 @@
 // The status of an AddonDelivery: one entry per stage with delivered and healthy as two columns, and progress.
-import { ADDONS_HEALTHY, RETRY_ANNOTATION, type StageStatus, type TeardownStatus } from '#api'
+import { ADDONS_HEALTHY, conditionOf, RETRY_ANNOTATION, type StageStatus, type TeardownStatus } from '#api'
 import { formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { decideStages } from './decide.ts'
@@ -9,6 +9,7 @@ import type { DeliveryAction, ObservedDelivery } from './observed.ts'
 import { recordProof } from './probe/decide.ts'
 import { reportForeignSets } from './resource-set/foreign-sets.ts'
 import { recordRedeliveries } from './resource-set/redelivery.ts'
+import { reportIgnored, toSkippedStatus } from './stages/auto-mode.ts'
 import { typeOf } from './stages/registry.ts'
 import type { StageDecision } from './stages/verdict.ts'
 import { decideTeardown } from './teardown/decide.ts'
@@ -21,17 +22,29 @@ export function reportDelivery(observed: ObservedDelivery, decision: Decision<De
     handledRetry: observed.delivery.metadata.annotations?.[RETRY_ANNOTATION],
     kubernetesVersion: observed.kubernetes,
     stages:
-      decided.length > 0 ? decided.map((one) => toStageStatus(one, observed.nowMs)) : observed.delivery.status?.stages,
+      decided.length > 0
+        ? [
+            ...decided.map((one) => toStageStatus(one, observed.nowMs)),
+            ...(observed.skipped ?? []).map(toSkippedStatus),
+          ]
+        : observed.delivery.status?.stages,
     teardown: undefined,
   }
   const foreign = reportForeignSets(observed)
+  const ignored = reportIgnored(observed.skipped ?? [], conditionOf(observed.delivery, 'RequestIgnored'))
   const conditions = [
     progressing(decided, decision),
     ...healthOf(decided),
     ...degradedOf(observed, decided),
     ...foreign.conditions,
+    ...ignored.conditions,
   ]
-  return { fields, conditions, failed: decided.flatMap(failedAttempt), warnings: foreign.warnings }
+  return {
+    fields,
+    conditions,
+    failed: decided.flatMap(failedAttempt),
+    warnings: [...foreign.warnings, ...ignored.warnings],
+  }
 }
 
 /** Trouble of a kind that the status did not show yet; counts in its message may change. `failedAt` is set once an attempt. */

@@ -76,7 +76,7 @@ export function eksRequest(
 ): ApplyRequest {
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
-  const { endpointAccess, access, addons, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
+  const { endpointAccess, access, addons, compute, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
   const identity = identityOf(object, network)
   const isTagged = !earlier || earlier.spec.variables?.['cluster_owner'] !== undefined
   return {
@@ -104,6 +104,8 @@ export function eksRequest(
         ...(endpointAccess?.publicCIDRs ? { endpoint_public_access_cidrs: endpointAccess.publicCIDRs } : {}),
         ...(access ? { access: access.map(toAccess) } : {}),
         ...(addons ? { addons: toAddons(addons) } : {}),
+        // Left out otherwise: the inputs of clusters from before the field stay as they are.
+        ...(compute === 'AutoMode' ? { auto_mode: true } : {}),
         ...roleValues(identity),
       },
       writeConnectionSecretToRef: { name: connectionSecretName(cluster), namespace },
@@ -128,6 +130,7 @@ const RESERVED = new Set([
   'endpoint_public_access_cidrs',
   'access',
   'addons',
+  'auto_mode',
   'tags',
   'assume_role_arn',
   'assume_role_external_id',

@@ -70,12 +70,12 @@ class Module {
   }
 
   outputs(): Readonly<Record<string, StateOutput>> {
-    return Object.fromEntries(
-      [...this.#outputs].map(([name, { value, sensitive }]) => [
-        name,
-        { value: this.#text(value ?? 'null', {}), sensitive: sensitive === 'true' },
-      ]),
+    const outputs = [...this.#outputs].map(
+      ([name, { value, sensitive }]) =>
+        [name, { value: this.#text(value ?? 'null', {}), sensitive: sensitive === 'true' }] as const,
     )
+    // Terraform keeps no output that is null.
+    return Object.fromEntries(outputs.filter(([, { value }]) => value !== null))
   }
 
   /** Keys of the instances of a resource; one without a key when it is neither counted nor repeated. */

@@ -86,6 +86,20 @@ const MODULES: readonly (readonly [string, string, Readonly<Record<string, Json>
       workload_token: 't',
     },
   ],
+  [
+    'the simulated control plane in Auto Mode',
+    template('simulation-eks-controlplane'),
+    {
+      cluster_name: 'demo',
+      kubernetes_version: '1.35',
+      region: 'eu-west-1',
+      vpc_id: 'vpc-1',
+      auto_mode: true,
+      workload_endpoint: 'https://127.0.0.1:1',
+      workload_ca: 'CA',
+      workload_token: 't',
+    },
+  ],
 ]
 
 function template(name: string): string {

@@ -28,7 +28,23 @@ export const KARPENTER_DEFINITIONS: readonly string[] = KINDS.map(([group, kind]
 export function karpenterDefinitions(version: string): readonly UnknownObject[] {
   const [, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
   const later = LATER_KINDS.filter(([since]) => minor >= since).map(([, group, kind]) => [group, kind] as const)
-  return [...KINDS, ...later].map(([group, kind]) => ({
+  return [...KINDS, ...later].map(([group, kind]) => definitionOf(group, kind))
+}
+
+/** What EKS Auto Mode has from the start. */
+const AUTO_MODE_KINDS = [
+  ['karpenter.sh', 'NodePool'],
+  ['karpenter.sh', 'NodeClaim'],
+  ['eks.amazonaws.com', 'NodeClass'],
+] as const
+export const AUTO_MODE_DEFINITIONS: readonly string[] = AUTO_MODE_KINDS.map(
+  ([group, kind]) => `${pluralOf(kind)}.${group}`,
+)
+export const autoModeDefinitions = (): readonly UnknownObject[] =>
+  AUTO_MODE_KINDS.map(([group, kind]) => definitionOf(group, kind))
+
+function definitionOf(group: string, kind: string): UnknownObject {
+  return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: `${pluralOf(kind)}.${group}`, labels: simulated },
@@ -66,7 +82,7 @@ export function karpenterDefinitions(version: string): readonly UnknownObject[] 
         },
       ],
     },
-  }))
+  }
 }
 
 /** Objects of the release itself; undefined values that the chart requires. */

@@ -14,12 +14,11 @@ import {
   waiting,
 } from '#runtime'
 import { conditionList, type Stage, secondsLeft } from '../actor.ts'
-import { isRunning } from '../flux/sources.ts'
 import type { Node, Pod } from '../kubernetes/placement.ts'
 import type { SimulatedInstance } from '../ledger.ts'
 import { NodeClaimKind, simulated } from '../names.ts'
 import { resourcesOf, typeOfClaim } from './instance-types.ts'
-import { CLAIM_FINALIZER, type NodeClaim, POOL_LABEL, wakeOnController } from './objects.ts'
+import { CLAIM_FINALIZER, isAlive, type NodeClaim, POOL_LABEL, wakeOnController } from './objects.ts'
 
 interface ObservedClaim {
   readonly claim: Projected<NodeClaim>
@@ -56,14 +55,15 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
         pods: cache
           .list<Pod>(PodKind)
           .filter((pod) => pod.spec?.nodeName === nodeName && !pod.metadata.deletionTimestamp),
-        isAlive: isRunning(cache, 'karpenter'),
+        isAlive: isAlive(stage, cache),
         nowMs: stage.clock.now(),
         paceMs: stage.paceMs,
       }
     },
     decide: decideClaim,
     async act({ objects }, { claim, node, pods }, action) {
-      if (action.do === 'launch') return await stage.ledger.add(instanceOf(claim))
+      if (action.do === 'launch')
+        return await stage.ledger.add({ ...instanceOf(claim), ...(stage.isAutoMode ? { isManaged: true } : {}) })
       if (action.do === 'drain') {
         for (const pod of pods) await objects.delete(PodKind, keyOf(pod))
         return

@@ -3,9 +3,8 @@ import { type AnyObject, isTrue, keyOf } from '#api'
 import type { Projected } from '#kube'
 import { act, addFinalizer, type Controller, done, hasFinalizer, removeFinalizer, waiting } from '#runtime'
 import { conditionList, type Stage } from '../actor.ts'
-import { isRunning } from '../flux/sources.ts'
-import { EC2NodeClassKind, NodeClaimKind, NodePoolKind } from '../names.ts'
-import { CLASS_FINALIZER, type NodeClaim, type NodePool, wakeOnController } from './objects.ts'
+import { EC2NodeClassKind, NodeClaimKind, NodeClassKind, NodePoolKind } from '../names.ts'
+import { CLASS_FINALIZER, isAlive, type NodeClaim, type NodePool, wakeOnController } from './objects.ts'
 
 interface NodeClass extends AnyObject {
   readonly spec?: { readonly role?: string }
@@ -18,39 +17,41 @@ interface ObservedClass {
   readonly isUsed: boolean
   readonly nowMs: number
 }
+const classKindOf = ({ isAutoMode }: Stage) => (isAutoMode ? NodeClassKind : EC2NodeClassKind)
+
 type Hold = { readonly do: 'hold' | 'let-go' }
 
 /** With a role the instance profile is Karpenter's own: it makes it, and deletes it with the class. */
 export function nodeClassActor(stage: Stage): Controller<NodeClass, ObservedClass, Hold> {
+  const kind = classKindOf(stage)
+  // Profiles of Auto Mode are EKS's own.
+  const profile = (one: Projected<NodeClass>) => (stage.isAutoMode ? undefined : profileOf(one))
   return {
-    name: 'simulated-ec2nodeclass',
-    kind: EC2NodeClassKind,
+    name: `simulated-${kind.kind.toLowerCase()}`,
+    kind,
     summary: false,
-    wakes: [
-      wakeOnController(EC2NodeClassKind),
-      { kind: NodeClaimKind, toKeys: (_claim, cache) => cache.list(EC2NodeClassKind).map(keyOf) },
-    ],
+    wakes: [wakeOnController(kind), { kind: NodeClaimKind, toKeys: (_claim, cache) => cache.list(kind).map(keyOf) }],
     async observe({ cache }, one) {
       const isUsed = cache
         .list<NodeClaim>(NodeClaimKind)
         .some((claim) => claim.spec?.nodeClassRef?.name === one.metadata.name)
-      return { one, isAlive: isRunning(cache, 'karpenter'), isUsed, nowMs: stage.clock.now() }
+      return { one, isAlive: isAlive(stage, cache), isUsed, nowMs: stage.clock.now() }
     },
     decide({ one, isAlive, isUsed }) {
       if (!isAlive) return waiting('NoController', 'karpenter does not run')
       const isHeld = hasFinalizer(one, CLASS_FINALIZER)
-      const isMade = profileOf(one) === one.status?.instanceProfile
+      const isMade = profile(one) === one.status?.instanceProfile
       if (!one.metadata.deletionTimestamp) return isHeld && isMade ? done : act<Hold>({ do: 'hold' })
       return isHeld && !isUsed ? act<Hold>({ do: 'let-go' }) : done
     },
     async act({ objects }, { one }, action) {
-      const id = profileOf(one)
+      const id = profile(one)
       if (action.do === 'hold') {
         if (id) await stage.ledger.hold({ kind: 'instance profile', id })
-        return await addFinalizer(objects, EC2NodeClassKind, one, CLASS_FINALIZER)
+        return await addFinalizer(objects, kind, one, CLASS_FINALIZER)
       }
       if (id) await stage.ledger.remove(id)
-      await removeFinalizer(objects, EC2NodeClassKind, one, CLASS_FINALIZER)
+      await removeFinalizer(objects, kind, one, CLASS_FINALIZER)
     },
     status({ one, isAlive, nowMs }) {
       if (!isAlive || one.metadata.deletionTimestamp) return {}
@@ -62,7 +63,7 @@ export function nodeClassActor(stage: Stage): Controller<NodeClass, ObservedClas
         'ValidationSucceeded',
         'Ready',
       ].map((type) => ({ type, status: 'True', reason: 'Simulated' }) as const)
-      const instanceProfile = profileOf(one)
+      const instanceProfile = profile(one)
       const conditions = conditionList(one.status?.conditions, drafts, nowMs, one.metadata.generation)
       return { fields: { conditions, ...(instanceProfile ? { instanceProfile } : {}) } }
     },
@@ -80,20 +81,21 @@ interface ObservedPool {
 }
 
 export function nodePoolActor(stage: Stage): Controller<NodePool, ObservedPool, never> {
+  const kind = classKindOf(stage)
   return {
     name: 'simulated-nodepool',
     kind: NodePoolKind,
     summary: false,
     wakes: [
       wakeOnController(NodePoolKind),
-      { kind: EC2NodeClassKind, toKeys: (_one, cache) => cache.list(NodePoolKind).map(keyOf) },
+      { kind: kind, toKeys: (_one, cache) => cache.list(NodePoolKind).map(keyOf) },
     ],
     async observe({ cache }, pool) {
       const name = pool.spec?.template?.spec?.nodeClassRef?.name ?? ''
-      const one = cache.get(EC2NodeClassKind, { name })
+      const one = cache.get(kind, { name })
       return {
         pool,
-        isAlive: isRunning(cache, 'karpenter'),
+        isAlive: isAlive(stage, cache),
         isClassReady: one !== undefined && isTrue(one, 'Ready'),
         nowMs: stage.clock.now(),
       }

@@ -1,6 +1,8 @@
 // Karpenter's objects as far as the simulation reads them, and the words they share.
 import { type AnyObject, DeploymentKind, type KindRef, keyOf } from '#api'
 import type { Cache } from '#kube'
+import type { Stage } from '../actor.ts'
+import { isRunning } from '../flux/sources.ts'
 
 export interface Requirement {
   readonly key: string
@@ -33,6 +35,10 @@ export interface NodeClaim extends AnyObject {
 export const CLASS_FINALIZER = 'karpenter.k8s.aws/termination'
 export const CLAIM_FINALIZER = 'karpenter.sh/termination'
 export const POOL_LABEL = 'karpenter.sh/nodepool'
+
+/** Whether somebody answers pods that no node takes. */
+export const isAlive = ({ isAutoMode }: Pick<Stage, 'isAutoMode'>, cache: Cache): boolean =>
+  isAutoMode === true || isRunning(cache, 'karpenter')
 
 /** Wakes all objects of a kind when the controller comes or goes. */
 export const wakeOnController = (kind: KindRef) => ({

@@ -3,12 +3,12 @@ import { type AnyObject, ConfigMapKind, DeploymentKind, findCondition, isTrue, k
 import { type Cache, ignore, type Projected } from '#kube'
 import { shortHash } from '#lib'
 import { act, type Controller, ownerReference, waiting } from '#runtime'
+import type { Stage } from '../actor.ts'
 import { faultOf, isFaultMap } from '../faults.ts'
-import { isRunning } from '../flux/sources.ts'
 import { bears, choose, cpuOf, type Node, type Pod } from '../kubernetes/placement.ts'
 import { NodeClaimKind, NodePoolKind, simulated } from '../names.ts'
 import { chooseType, TYPE_LABEL } from './instance-types.ts'
-import { CLAIM_FINALIZER, type NodeClaim, type NodePool, POOL_LABEL } from './objects.ts'
+import { CLAIM_FINALIZER, isAlive, type NodeClaim, type NodePool, POOL_LABEL } from './objects.ts'
 
 interface ObservedPending {
   readonly pod: Projected<Pod>
@@ -23,7 +23,9 @@ interface ObservedPending {
 }
 
 /** Answers pods that no node takes with a claim for a new machine. */
-export function provisionerActor(): Controller<Pod, ObservedPending, { readonly do: 'claim' }> {
+export function provisionerActor(
+  stage: Pick<Stage, 'isAutoMode'>,
+): Controller<Pod, ObservedPending, { readonly do: 'claim' }> {
   const pending = (cache: Cache) => cache.list<Pod>(PodKind).filter(isUnschedulable).map(keyOf)
   return {
     name: 'simulated-provisioner',
@@ -56,7 +58,7 @@ export function provisionerActor(): Controller<Pod, ObservedPending, { readonly 
         pod,
         pool: chosen?.pool,
         type: chosen?.type,
-        isAlive: isRunning(cache, 'karpenter'),
+        isAlive: isAlive(stage, cache),
         isExpected: hasPlace || claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
         claimName: shortHash([pod, ...claims].map(({ metadata }) => metadata.uid).join(), 5),
       }

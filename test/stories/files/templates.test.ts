@@ -69,6 +69,7 @@ const MODULES: Readonly<Record<string, Module>> = {
       ...['enable_cluster_creator_admin_permissions', 'kms_key_administrators', 'addons', 'eks_managed_node_groups'],
       'node_security_group_tags',
       ...['enable_irsa', 'upgrade_policy', 'encryption_config', 'tags', 'iam_role_name', 'cluster_tags'],
+      ...['compute_config', 'node_iam_role_name', 'node_iam_role_use_name_prefix'],
     ],
     needed: [
       ...['name', 'kubernetes_version', 'vpc_id', 'subnet_ids', 'endpoint_public_access', 'addons'],
@@ -85,12 +86,13 @@ const MODULES: Readonly<Record<string, Module>> = {
       ],
       ...['cluster_primary_security_group_id', 'cluster_security_group_id', 'node_security_group_id'],
       ...['cluster_iam_role_arn', 'cluster_service_cidr', 'eks_managed_node_groups', 'access_entries'],
+      'node_iam_role_name',
     ],
   },
   'terraform-aws-modules/eks/aws//modules/karpenter': {
     version: '21.19.0',
     inputs: [
-      ...['cluster_name', 'region', 'namespace', 'service_account', 'create_pod_identity_association'],
+      ...['create', 'cluster_name', 'region', 'namespace', 'service_account', 'create_pod_identity_association'],
       ...['enable_inline_policy', 'enable_spot_termination', 'queue_name', 'node_iam_role_name'],
       ...['node_iam_role_use_name_prefix', 'node_iam_role_additional_policies', 'create_node_iam_role'],
       ...['node_iam_role_arn', 'create_access_entry', 'create_instance_profile', 'access_entry_type'],
@@ -470,6 +472,19 @@ describe('to terraform, the templates', () => {
       'KarpenterNodeRole-demo',
       'a cluster of before keeps its own',
     )
+  })
+
+  it('leave nodes, add-ons and Karpenter to EKS in Auto Mode, and change nothing without it', (t) => {
+    if (!isHere(t)) return
+    const { eks, karpenter } = inputsOf({ auto_mode: 'true', addons: '{}' })
+    assert.deepEqual(
+      [eks!['compute_config'], eks!['eks_managed_node_groups'], eks!['addons'], karpenter!['create']],
+      [{ enabled: true, node_pools: ['general-purpose', 'system'] }, {}, {}, false],
+    )
+    assert.equal(eks!['node_iam_role_name'], 'AutoModeNodeRole-demo')
+    const plain = inputsOf({})
+    assert.deepEqual([plain['eks']!['compute_config'] ?? null, plain['karpenter']!['create']], [null, true])
+    assert.deepEqual(Object.keys(plain['eks']!['eks_managed_node_groups'] as object), ['controllers'])
   })
 
   it('are formatted', (t) => {

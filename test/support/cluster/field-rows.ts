@@ -56,6 +56,7 @@ export const PLANE_ROWS: readonly (readonly [string, unknown, string, unknown])[
     'eks/spec/values/addons',
     { coredns: { version: 'v1.2', configuration_values: '{"a":1}' } },
   ],
+  ['controlPlaneConfig.compute', 'AutoMode', 'eks/spec/values/auto_mode', true],
   [
     'controlPlaneConfig.values',
     { karpenter_namespace: 'karpenter' },

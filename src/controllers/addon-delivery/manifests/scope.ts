@@ -9,6 +9,7 @@ const CLUSTER_SCOPED = new Set([
   'karpenter.sh/NodeClaim',
   'karpenter.sh/NodeOverlay',
   'karpenter.k8s.aws/EC2NodeClass',
+  'eks.amazonaws.com/NodeClass',
 ])
 const NAMESPACED_GROUPS = new Set([
   'apps',

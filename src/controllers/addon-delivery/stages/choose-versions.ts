@@ -35,6 +35,7 @@ export interface StageFacts {
   readonly installed: readonly UnknownObject[] | undefined
   /** The workload API failed while it was read. */
   readonly trouble: ObservedWorkload | undefined
+  readonly isAutoMode?: boolean
 }
 
 export interface ChosenVersions {

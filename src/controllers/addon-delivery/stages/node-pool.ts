@@ -1,4 +1,4 @@
-// The stage type nodePool: one NodePool with its EC2NodeClass, and a probe pod where verification is requested.
+// The stage type nodePool: one NodePool with its class, and a probe pod where verification is requested.
 import type { JsonObject } from '#lib'
 import { expand } from '../manifests/expand.ts'
 import { renderPart } from '../resource-set/render-part.ts'
@@ -16,20 +16,25 @@ export const nodePoolStage: StageType = {
 
 function render(input: StageInput): Rendered {
   const spec = input.stage.nodePool!
-  const role = textOf(input.variables, 'NODE_ROLE_NAME')
+  const isAuto = input.isAutoMode === true
+  const roleVariable = isAuto ? 'AUTO_MODE_NODE_ROLE_NAME' : 'NODE_ROLE_NAME'
+  const role = textOf(input.variables, roleVariable)
   const free = expand(
     { nodePool: (spec.nodePool ?? {}) as JsonObject, nodeClass: (spec.nodeClass ?? {}) as JsonObject },
     input.variables,
   )
   const needsRole = spec.role === undefined && role === undefined && !('instanceProfile' in free.value.nodeClass)
-  const missing = [...free.missing, ...(needsRole ? ['NODE_ROLE_NAME'] : [])].sort()
+  const missing = [...free.missing, ...(needsRole ? [roleVariable] : [])].sort()
   if (missing.length > 0) return { is: 'missing', variables: missing, sources: [] }
   const manifests = renderNodePool({
     spec: { ...spec, ...free.value },
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
     role,
     discoveryTag: textOf(input.variables, 'KARPENTER_DISCOVERY_TAG_KEY'),
-    subnetIds: textsOf(input.variables['KARPENTER_SUBNET_IDS']),
+    subnetIds: textsOf(input.variables[isAuto ? 'AUTO_MODE_SUBNET_IDS' : 'KARPENTER_SUBNET_IDS']),
+    ...(isAuto
+      ? { autoMode: { securityGroupIds: textsOf(input.variables['AUTO_MODE_SECURITY_GROUP_IDS']) ?? [] } }
+      : {}),
   })
-  return ready(undefined, [renderPart(input, '', manifests, [...nodePoolChecks(spec), ...input.stage.checks])])
+  return ready(undefined, [renderPart(input, '', manifests, [...nodePoolChecks(spec, isAuto), ...input.stage.checks])])
 }

@@ -11,7 +11,7 @@ import {
   ServiceKind,
   type UnknownObject,
 } from '#api'
-import { FLUX_FINALIZER, KARPENTER_DEFINITIONS } from '#catalog'
+import { autoModeClassName, FLUX_FINALIZER, KARPENTER_DEFINITIONS } from '#catalog'
 import type { Objects } from '#kube'
 import { HelmReleaseKind, OCIRepositoryKind, ref } from '../health/read.ts'
 import { MANAGED_LABEL } from '../names.ts'
@@ -24,6 +24,7 @@ import type { ObservedStep, Step, Thing } from './observed.ts'
 const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
 const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
 const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
+const AutoNodeClassKind = ref('eks.amazonaws.com', 'v1', 'NodeClass', false)
 const POOL_LABEL = 'karpenter.sh/nodepool'
 export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
 /** What the Karpenter chart makes, all of it labelled with the release. */
@@ -78,23 +79,29 @@ async function observePools(objects: Objects, step: Step): Promise<ObservedStep>
 }
 
 async function listPools(objects: Objects, pool: string | undefined): Promise<readonly Thing[]> {
-  return await things(objects, NodePoolKind, (one) => isKarpenters(one) && (!pool || one.metadata.name === pool))
+  return await things(objects, NodePoolKind, (one) => (pool ? one.metadata.name === pool : isKarpenters(one)))
 }
 
 async function observeClaims(objects: Objects, step: Step, context: TeardownContext): Promise<ObservedStep> {
-  const claims: AnyObject[] = []
+  const claims: UnknownObject[] = []
   const left = await things(objects, NodeClaimKind, (claim) => {
-    const isMeant = isKarpentersClaim(claim) && (!step.pool || claim.metadata.labels?.[POOL_LABEL] === step.pool)
+    const isMeant = step.pool ? claim.metadata.labels?.[POOL_LABEL] === step.pool : isKarpentersClaim(claim)
     if (isMeant) claims.push(claim)
     return isMeant
   })
-  const isControllerAlive = left.length > 0 ? await isKarpenterAlive(objects, namespaceOf(context)) : undefined
+  // The controller of Auto Mode is part of EKS: it cannot be seen, and is there as long as the cluster.
+  const isEks = claims.length > 0 && !claims.some(isKarpentersClaim)
+  const isControllerAlive =
+    left.length > 0 && !isEks ? await isKarpenterAlive(objects, namespaceOf(context)) : isEks || undefined
   const observed: ObservedStep = { step, left, inUse: [], isControllerAlive }
   return isControllerAlive === false ? { ...observed, nodes: await nodesOf(objects, claims) } : observed
 }
 
 async function observeClasses(objects: Objects, step: Step, context: TeardownContext): Promise<ObservedStep> {
   const left = await things(objects, EC2NodeClassKind, (one) => !step.pool || one.metadata.name === step.pool)
+  // Classes of Auto Mode that capt delivered; the others go with the cluster.
+  const auto = step.pool ? await one(objects, AutoNodeClassKind, { name: autoModeClassName(step.pool) }) : []
+  if (auto.length > 0) return { step, left: auto, inUse: [], isControllerAlive: true }
   const isControllerAlive = left.length > 0 ? await isKarpenterAlive(objects, namespaceOf(context)) : undefined
   return { step, left, inUse: [], isControllerAlive }
 }

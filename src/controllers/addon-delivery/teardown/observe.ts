@@ -42,6 +42,8 @@ export interface TeardownContext {
   readonly terminate: boolean
   readonly deleteNetwork: boolean
   readonly nodesTimeout: string
+  /** EKS Auto Mode has pools of its own, which take the pods of a pool that goes. */
+  readonly isAutoMode?: boolean
   readonly nowMs: number
 }
 
@@ -101,7 +103,7 @@ export async function observeTeardown(context: TeardownContext): Promise<Observe
 
 /** Read while no node has been asked to go yet: afterwards there is nothing to hold. */
 async function observeUnconfirmed(
-  { withCluster, workload, workloadState, delivery, going, stages }: TeardownContext,
+  { withCluster, workload, workloadState, delivery, going, stages, isAutoMode = false }: TeardownContext,
   steps: readonly Step[],
   begun: readonly TeardownStep[],
 ): Promise<readonly string[]> {
@@ -112,7 +114,7 @@ async function observeUnconfirmed(
   const pools = ofNodes.flatMap(({ pool }) => pool ?? [])
   const isWhole = ofNodes.some(({ pool }) => pool === undefined)
   // Where Karpenter stays and has another pool, it makes room itself.
-  if (!isWhole && stages.some((stage) => stage.nodePool && !going.has(stage.name))) return []
+  if (!isWhole && (isAutoMode || stages.some((stage) => stage.nodePool && !going.has(stage.name)))) return []
   return await readDisplaced(workload.objects, isWhole ? undefined : new Set(pools))
 }
 

@@ -6,6 +6,7 @@ import { collectVariables } from '../../manifests/variables.ts'
 import { GATES_ANNOTATION } from '../../names.ts'
 import type { ObservedWorkload } from '../../observed.ts'
 import { toObservedWorkload } from '../../open-workload.ts'
+import { isAutoMode } from '../auto-mode.ts'
 import type { StageFacts } from '../choose-versions.ts'
 import { typeOf } from '../registry.ts'
 import { parseGates, readRequests } from '../request.ts'
@@ -41,10 +42,23 @@ export async function readFacts(context: StageContext): Promise<StageFacts> {
       trouble = toObservedWorkload(error)
     }
   }
-  return { delivery, cluster, stages, gates, requests, kubernetes, sources, variables, adoptable, installed, trouble }
+  return {
+    delivery,
+    cluster,
+    stages,
+    gates,
+    requests,
+    kubernetes,
+    sources,
+    variables,
+    adoptable,
+    installed,
+    trouble,
+    isAutoMode: isAutoMode(controlPlane),
+  }
 }
 
-function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<CAPTControlPlane> | undefined {
+export function controlPlaneOf(cache: Cache, cluster: ClusterFacts): Projected<CAPTControlPlane> | undefined {
   const ref = cluster.controlPlaneRef
   if (!ref || ref.kind !== CAPTControlPlane.kind) return undefined
   return cache.get<CAPTControlPlane>(CAPTControlPlane, { namespace: cluster.namespace, name: ref.name })

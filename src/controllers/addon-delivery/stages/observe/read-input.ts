@@ -13,7 +13,7 @@ import type { StageContext } from './observe-stages.ts'
 
 type Known = Pick<
   StageInput,
-  'variables' | 'secretVariables' | 'versions' | 'probe' | 'isFluxAdopted' | 'fluxNamespace'
+  'variables' | 'secretVariables' | 'versions' | 'probe' | 'isFluxAdopted' | 'fluxNamespace' | 'isAutoMode'
 >
 
 /** By stage name. Empty while versions are unknown or do not fit. */
@@ -33,6 +33,7 @@ export async function readInputs(
     versions,
     isFluxAdopted: installed.existing.is === 'foreign',
     fluxNamespace: installed.namespace,
+    isAutoMode: facts.isAutoMode,
     probe: await readProbe(context, chartToProbe(facts, versions)),
   }
   for (const { stage, isRendered } of listed)

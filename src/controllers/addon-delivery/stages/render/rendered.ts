@@ -45,6 +45,8 @@ export interface StageInput {
   readonly liveReplicas: number | undefined
   /** How the registry of the chart is reached; undefined when nothing is said about it. */
   readonly access?: RegistryAccess | undefined
+  /** EKS Auto Mode makes the nodes. */
+  readonly isAutoMode?: boolean | undefined
 }
 
 export interface ChartProbe {
