@@ -107,6 +107,11 @@ const VARIABLES: Readonly<Record<string, Schema>> = {
       properties: { name, version: { type: 'string' }, configurationValues: { type: 'string' } },
     },
   },
+  compute: {
+    description: 'Where pods run: node groups and Karpenter, or EKS Auto Mode. It cannot be changed.',
+    type: 'string',
+    enum: ['NodeGroups', 'AutoMode'],
+  },
   roleArn: {
     description: 'IAM role that capt assumes for this cluster.',
     type: 'string',
@@ -191,6 +196,12 @@ const PATCHES = [
     description: 'EKS add-ons.',
     ...when('.addons'),
     definitions: [onControlPlane([from('add', 'controlPlaneConfig/addons', 'addons')])],
+  },
+  {
+    name: 'compute',
+    description: 'Where pods run.',
+    ...when('.compute'),
+    definitions: [onControlPlane([from('add', 'controlPlaneConfig/compute', 'compute')])],
   },
   {
     name: 'role',

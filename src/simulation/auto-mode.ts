@@ -90,7 +90,7 @@ const clusterOf = ({ metadata }: AnyObject): readonly string[] => {
   return name === undefined ? [] : [keyText({ namespace: metadata.namespace ?? '', name })]
 }
 
-export function modeOf({ metadata, status }: Pick<WorkspaceTemplateApply, 'metadata' | 'status'>): Mode {
+function modeOf({ metadata, status }: Pick<WorkspaceTemplateApply, 'metadata' | 'status'>): Mode {
   if (!status?.outputs?.['auto_mode']) return 'none'
   return metadata.deletionTimestamp !== undefined && status.run?.verb === 'destroy' ? 'over' : 'on'
 }

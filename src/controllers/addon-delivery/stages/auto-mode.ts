@@ -5,7 +5,7 @@ import { ownValue } from '#lib'
 import type { ConditionDraft, FailedAttempt } from '#runtime'
 
 /** Reason of a stage that EKS Auto Mode makes needless. */
-export const AUTO_MODE = 'AutoMode'
+const AUTO_MODE = 'AutoMode'
 
 export interface SkippedStage {
   readonly name: string
