@@ -108,6 +108,25 @@ export const controlPlaneFields = {
           'Where pods run. NodeGroups, when left out: a managed node group for the controllers, and the nodes of Karpenter or of pools. AutoMode: EKS Auto Mode, as the variable auto_mode; EKS makes the nodes, no Karpenter is installed, and node pools use the NodeClass of Auto Mode. It cannot be changed.',
         enum: ['NodeGroups', 'AutoMode'],
       }),
+      karpenter: s.object(
+        {
+          namespace: s.string({
+            about:
+              'Namespace of Karpenter, as the variable karpenter_namespace; the one of the stage when left out. It cannot be changed.',
+            pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',
+            maxLength: 63,
+          }),
+          identity: s.string({
+            about:
+              'How Karpenter gets its AWS credentials, as the variable identity: PodIdentity, when left out, or IRSA.',
+            enum: ['PodIdentity', 'IRSA'],
+          }),
+        },
+        {
+          about:
+            'Where Karpenter runs and as whom. One setting for the trust of its role, the association and the release that the add-ons deliver; it wins over that of the stage.',
+        },
+      ),
       values: s.freeObject({
         about:
           'Values for further variables of the template, by name. A variable that a field sets is refused; one that the template does not declare is reported by the condition UndeclaredValues of the WorkspaceTemplateApply.',
@@ -134,7 +153,15 @@ export const controlPlaneFields = {
           'Make sure that the account has the service-linked role for EC2 Spot before the control plane is made. The role is never deleted.',
       }),
     },
-    { about: 'Settings of the control plane.' },
+    {
+      about: 'Settings of the control plane.',
+      rules: [
+        {
+          rule: "!has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'",
+          message: 'karpenter has no effect with compute: AutoMode, which installs none; leave it out',
+        },
+      ],
+    },
   ),
   additionalTags,
   identity,
@@ -183,6 +210,11 @@ export const CAPTControlPlane = defineKind({
           rule: "(has(self.controlPlaneConfig) && has(self.controlPlaneConfig.compute) ? self.controlPlaneConfig.compute : 'NodeGroups') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.compute) ? oldSelf.controlPlaneConfig.compute : 'NodeGroups')",
           message:
             'controlPlaneConfig.compute cannot be changed: nodes and add-ons of one kind would be left behind; make another cluster with it and move the workload',
+        },
+        {
+          rule: "(has(self.controlPlaneConfig) && has(self.controlPlaneConfig.karpenter) && has(self.controlPlaneConfig.karpenter.__namespace__) ? self.controlPlaneConfig.karpenter.__namespace__ : 'kube-system') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.karpenter) && has(oldSelf.controlPlaneConfig.karpenter.__namespace__) ? oldSelf.controlPlaneConfig.karpenter.__namespace__ : 'kube-system')",
+          message:
+            'controlPlaneConfig.karpenter.namespace cannot be changed: the Karpenter that runs would lose its credentials; make another cluster with it',
         },
       ],
     },

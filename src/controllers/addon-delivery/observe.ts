@@ -3,6 +3,7 @@ import {
   AddonDelivery,
   AddonPipeline,
   type AnyObject,
+  type CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   clusterKind,
   clusterResourceSetKind,
@@ -24,6 +25,7 @@ import { observeForeignSets } from './resource-set/foreign-sets.ts'
 import type { PayloadCache } from './resource-set/payloads.ts'
 import type { PresenceCache } from './resource-set/presence.ts'
 import { isAutoMode, type SkippedStage, withoutKarpenter } from './stages/auto-mode.ts'
+import { withSettings } from './stages/karpenter/settings.ts'
 import { isQuiet, observeStages, ownSets } from './stages/observe/observe-stages.ts'
 import { controlPlaneOf } from './stages/observe/read-facts.ts'
 import { orderStages } from './stages/order.ts'
@@ -50,8 +52,9 @@ export async function observeDelivery(
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
   const { pipeline, isForbidden } = pipelineOf(world, delivery, ports)
-  const isAuto = cluster !== undefined && isAutoMode(controlPlaneOf(world.cache, cluster))
-  const { ordered, skipped, planFault } = planOf(pipeline, isAuto ? cluster.labels : undefined)
+  const controlPlane = cluster && controlPlaneOf(world.cache, cluster)
+  const isAuto = isAutoMode(controlPlane)
+  const { ordered, skipped, planFault } = planOf(pipeline, controlPlane, cluster?.labels ?? {})
   const isGoing = delivery.metadata.deletionTimestamp !== undefined || cluster === undefined || cluster.deleting
   const base: ObservedDelivery = {
     delivery,
@@ -172,19 +175,19 @@ function pipelineOf(world: World, delivery: Projected<AddonDelivery>, { homeName
   return { pipeline: isForbidden ? undefined : pipeline, isForbidden }
 }
 
-/** `autoLabels`: the labels of a Cluster in EKS Auto Mode, which needs no Karpenter. */
 function planOf(
   pipeline: Projected<AddonPipeline> | undefined,
-  autoLabels: Readonly<Record<string, string>> | undefined,
+  controlPlane: Projected<CAPTControlPlane> | undefined,
+  labels: Readonly<Record<string, string>>,
 ): {
   ordered: readonly AddonPipeline['spec']['stages'][number][]
   skipped: readonly SkippedStage[]
   planFault: ObservedDelivery['planFault']
 } {
   try {
-    const all = pipeline ? orderStages(pipeline.spec.stages) : []
-    if (!autoLabels) return { ordered: all, skipped: [], planFault: undefined }
-    const { stages, skipped } = withoutKarpenter(all, autoLabels)
+    const all = withSettings(pipeline ? orderStages(pipeline.spec.stages) : [], controlPlane)
+    if (!isAutoMode(controlPlane)) return { ordered: all, skipped: [], planFault: undefined }
+    const { stages, skipped } = withoutKarpenter(all, labels)
     return { ordered: stages, skipped, planFault: undefined }
   } catch (error) {
     if (!isCaptError(error)) throw error

@@ -76,7 +76,7 @@ export function eksRequest(
 ): ApplyRequest {
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
-  const { endpointAccess, access, addons, compute, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
+  const { endpointAccess, access, addons, compute, karpenter, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
   const identity = identityOf(object, network)
   const isTagged = !earlier || earlier.spec.variables?.['cluster_owner'] !== undefined
   return {
@@ -105,6 +105,7 @@ export function eksRequest(
         ...(access ? { access: access.map(toAccess) } : {}),
         ...(addons ? { addons: toAddons(addons) } : {}),
         // Left out otherwise: the inputs of clusters from before the field stay as they are.
+        ...karpenterValues(karpenter),
         ...(compute === 'AutoMode' ? { auto_mode: true } : {}),
         ...roleValues(identity),
       },
@@ -141,12 +142,22 @@ const RESERVED = new Set([
 
 /** Names in `controlPlaneConfig.values` that are set elsewhere. */
 export function reservedValues({ spec }: CAPTControlPlane): readonly string[] {
+  const own = karpenterValues(spec.controlPlaneConfig?.karpenter)
   return Object.keys(spec.controlPlaneConfig?.values ?? {})
-    .filter((name) => RESERVED.has(name))
+    .filter((name) => RESERVED.has(name) || name in own)
     .sort()
 }
 
 const DEFAULT_TIMEOUT_MINUTES = 30
+
+/** Left out they may be given in `values`, as before there was a field for them. */
+function karpenterValues(karpenter: Config['karpenter']): Record<string, string> {
+  const { namespace, identity } = karpenter ?? {}
+  return {
+    ...(namespace === undefined ? {} : { karpenter_namespace: namespace }),
+    ...(identity === undefined ? {} : { identity: identity === 'IRSA' ? 'irsa' : 'podIdentity' }),
+  }
+}
 
 function booleanText(name: string, value: boolean | undefined): Record<string, string> {
   return value === undefined ? {} : { [name]: String(value) }

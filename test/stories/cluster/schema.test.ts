@@ -139,8 +139,32 @@ describe('the schema of CAPTControlPlane', () => {
       /controlPlaneTimeout/,
     ],
     ['no template', { version: '1.34' }, /workspaceTemplateRef/],
+    ['an unknown compute', { ...PLANE, controlPlaneConfig: { compute: 'Fargate' } }, /compute/],
+    [
+      'settings of Karpenter in Auto Mode',
+      { ...PLANE, controlPlaneConfig: { compute: 'AutoMode', karpenter: { namespace: 'karpenter' } } },
+      /karpenter has no effect with compute: AutoMode/,
+    ],
   ] as const)
     it(`refuses ${what}`, () => assert.match(faultsOf(CAPTControlPlane, spec), complaint))
+
+  const config = (controlPlaneConfig: object) => ({ ...PLANE, controlPlaneConfig })
+  for (const [what, before, after, complaint] of [
+    ['Auto Mode where node groups are', PLANE, config({ compute: 'AutoMode' }), /compute cannot be changed/],
+    ['node groups for Auto Mode', config({ compute: 'AutoMode' }), PLANE, /compute cannot be changed/],
+    [
+      'another namespace of Karpenter',
+      config({ karpenter: { identity: 'IRSA' } }),
+      config({ karpenter: { namespace: 'karpenter' } }),
+      /karpenter\.namespace cannot be changed/,
+    ],
+  ] as const)
+    it(`refuses to take ${what}`, () => assert.match(faultsOf(CAPTControlPlane, after, before), complaint))
+
+  it('takes the default of compute and of the namespace written out, and another identity', () => {
+    const after = config({ compute: 'NodeGroups', karpenter: { namespace: 'kube-system', identity: 'IRSA' } })
+    assert.equal(faultsOf(CAPTControlPlane, after, PLANE), '')
+  })
 
   it('takes IPv4 and IPv6 blocks', () => {
     assert.equal(

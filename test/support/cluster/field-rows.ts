@@ -57,6 +57,8 @@ export const PLANE_ROWS: readonly (readonly [string, unknown, string, unknown])[
     { coredns: { version: 'v1.2', configuration_values: '{"a":1}' } },
   ],
   ['controlPlaneConfig.compute', 'AutoMode', 'eks/spec/values/auto_mode', true],
+  ['controlPlaneConfig.karpenter.namespace', 'karpenter', 'eks/spec/values/karpenter_namespace', 'karpenter'],
+  ['controlPlaneConfig.karpenter.identity', 'IRSA', 'eks/spec/values/identity', 'irsa'],
   [
     'controlPlaneConfig.values',
     { karpenter_namespace: 'karpenter' },

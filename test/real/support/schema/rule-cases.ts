@@ -56,6 +56,11 @@ const access = (endpointAccess: JsonObject): JsonObject => ({ ...PLANE, controlP
 
 const SHARED_CONTROL_PLANE: readonly RuleCase[] = [
   {
+    rule: '.spec.controlPlaneConfig: karpenter has no effect with compute: AutoMode, which installs none; leave it out',
+    breaks: { ...PLANE, controlPlaneConfig: { compute: 'AutoMode', karpenter: { identity: 'IRSA' } } },
+    keeps: { ...PLANE, controlPlaneConfig: { compute: 'NodeGroups', karpenter: { identity: 'IRSA' } } },
+  },
+  {
     rule: '.spec.controlPlaneConfig.region: the region of a control plane cannot be changed',
     before: { ...PLANE, controlPlaneConfig: REGION },
     breaks: { ...PLANE, controlPlaneConfig: { region: 'eu-west-2' } },
@@ -149,6 +154,18 @@ export const RULE_CASES: Readonly<Record<string, readonly RuleCase[]>> = {
       before: { ...PLANE, workspaceTemplateApplyName: 'one' },
       breaks: PLANE,
       keeps: { ...PLANE, workspaceTemplateApplyName: 'one', version: 'v1.36.0' },
+    },
+    {
+      rule: '.spec: controlPlaneConfig.compute cannot be changed: nodes and add-ons of one kind would be left behind; make another cluster with it and move the workload',
+      before: PLANE,
+      breaks: { ...PLANE, controlPlaneConfig: { compute: 'AutoMode' } },
+      keeps: { ...PLANE, controlPlaneConfig: { compute: 'NodeGroups' } },
+    },
+    {
+      rule: '.spec: controlPlaneConfig.karpenter.namespace cannot be changed: the Karpenter that runs would lose its credentials; make another cluster with it',
+      before: PLANE,
+      breaks: { ...PLANE, controlPlaneConfig: { karpenter: { namespace: 'karpenter' } } },
+      keeps: { ...PLANE, controlPlaneConfig: { karpenter: { namespace: 'kube-system' } } },
     },
   ],
   CAPTControlPlaneTemplate: inTemplate(
