@@ -194,7 +194,7 @@ function karpenterNotes(release: Fields): readonly string[] {
       : []),
     ...(namespace && namespace !== 'kube-system'
       ? [
-          `Karpenter goes to kube-system instead of ${String(namespace)}, where the role of the control plane is trusted`,
+          `Karpenter goes to kube-system instead of ${String(namespace)}, unless controlPlaneConfig.karpenter.namespace of the CAPTControlPlane says ${String(namespace)}`,
         ]
       : []),
   ]

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { AddonDelivery, conditionOf, isTrue } from '#api'
+import { AddonDelivery, conditionOf, isTrue, kindRef, type UnknownObject } from '#api'
 import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
 const EXAMPLES = join(import.meta.dirname, '..', '..', '..', 'examples')
+const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
 const key = { namespace: 'default', name: 'cluster-1' }
 
 const FLUX_RELEASE = `apiVersion: v1
@@ -91,7 +92,13 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
   it('end with a healthy cluster, whose labels alone the last block changes', async () => {
     const example = readFileSync(join(EXAMPLES, 'simulation.yaml'), 'utf8').replace(/name: demo$/gm, 'name: cluster-1')
     const bare = example.replace(/^ {4}(fluxcd\.io\/enabled|installation\.appthrust\.com\S+): .*\n/gm, '')
-    const made = await give(bare)
+    // The namespace and the identity of the proposals: one setting drives the role and the release.
+    const made = await give(
+      bare.replace(
+        '  controlPlaneConfig:\n',
+        '  controlPlaneConfig:\n    karpenter: { namespace: karpenter, identity: IRSA }\n',
+      ),
+    )
     assert.equal(made.code, 0, made.err)
     for (const block of BLOCKS) assert.equal((await give(block)).code, 0)
     await waitUntil('the add-ons are there', async () => {
@@ -99,6 +106,17 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
       return live?.status?.stages?.filter(({ state }) => state === 'Healthy').length === 3 && isTrue(live, 'Ready')
     })
     assert.equal(await foreign(), undefined)
+    const path = join(shipped.folder, 'workload.kubeconfig')
+    writeFileSync(path, await shipped.captOk(['kubeconfig', 'cluster-1', '--token', '--kubeconfig', home.kubeconfig]))
+    const workload = connect(await loadKubeconfig({ path }))
+    const release = await workload.objects.get<UnknownObject>(HelmRelease, {
+      namespace: 'karpenter',
+      name: 'karpenter',
+    })
+    await workload.close()
+    const text = JSON.stringify(release)
+    assert.match(text, /"eks\.amazonaws\.com\/role-arn":"arn:aws:iam::\d+:role\/KarpenterControllerRole-cluster-1"/)
+    assert.ok(!text.includes('${'), 'every variable is filled in')
   })
 
   it('are named on the delivery when kubectl stored them, with the next step', {
