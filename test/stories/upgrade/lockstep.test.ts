@@ -103,12 +103,16 @@ describe('an EKS add-on', () => {
 })
 
 describe('values for further variables of the template', () => {
-  const reasonOf = (values: object) => {
-    const spec = { version: '1.35', workspaceTemplateRef: { name: 'eks' }, controlPlaneConfig: { values } as never }
+  const reasonOf = (values: object, config: object = {}) => {
+    const controlPlaneConfig = { values, ...config } as never
+    const spec = { version: '1.35', workspaceTemplateRef: { name: 'eks' }, controlPlaneConfig }
     return (decideVersion(anObservedPlane({ spec }), {}) as { reason?: string } | undefined)?.reason
   }
   it('are refused where a field of the control plane sets them', () => {
     assert.equal(reasonOf({ identity: 'irsa' }), undefined)
     assert.equal(reasonOf({ identity: 'irsa', cluster_name: 'other' }), 'ValueReserved')
+    assert.equal(reasonOf({ auto_mode: true }), 'ValueReserved')
+    assert.equal(reasonOf({ identity: 'irsa' }, { karpenter: { namespace: 'karpenter' } }), undefined)
+    assert.equal(reasonOf({ identity: 'irsa' }, { karpenter: { identity: 'IRSA' } }), 'ValueReserved')
   })
 })
