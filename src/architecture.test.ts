@@ -27,7 +27,7 @@ const IMPORTS: ImportTable = {
   apiserver: { api: 'open', lib: 'open' },
   engine: { api: 'open', kube: 'port', lib: 'open' },
   runtime: { api: 'open', kube: 'port', lib: 'open' },
-  karpenter: { api: 'open', aws: 'open', catalog: 'open', kube: 'port', lib: 'open' },
+  karpenter: { api: 'open', aws: 'open', catalog: 'open', engine: 'port', kube: 'port', lib: 'open' },
   controllers: {
     api: 'open',
     kube: 'port',
@@ -106,6 +106,7 @@ const PORT_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'policyHash',
     'readSource',
     'renderWorkspace',
+    'scanHcl',
     'undeclaredValues',
     'workspaceNameOf',
     'workspaceSources',

@@ -213,6 +213,9 @@ const workspaceSpec = s.object(
   { required: ['forProvider'], about: 'What every apply of this template runs.' },
 )
 
+/** On a WorkspaceTemplate: it is the next version of the template of that name, and may be planned upon the state of its applies. */
+export const PROPOSED_FOR_ANNOTATION = 'capt.appthrust.com/proposed-for'
+
 export const WorkspaceTemplate = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',

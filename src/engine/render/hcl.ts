@@ -17,25 +17,37 @@ export interface Block {
   readonly labels: readonly string[]
   /** Source text of the attributes directly inside the block. */
   readonly attributes: Readonly<Record<string, string>>
+  /** From its first word up to and with its closing brace. */
+  readonly start: number
+  readonly end: number
+}
+
+interface Span {
+  readonly start: number
+  readonly end: number
 }
 
 interface Scan {
   readonly holes: readonly Hole[]
   /** Top-level blocks in order. */
   readonly blocks: readonly Block[]
+  readonly comments: readonly Span[]
 }
 
 interface Body {
   readonly name: string
   readonly labels: readonly string[]
   readonly attributes: Record<string, string>
+  readonly start: number
 }
 
 export function scanHcl(text: string, isOurs: (key: string) => boolean = () => false): Scan {
   const holes: Hole[] = []
   const blocks: Block[] = []
+  const comments: Span[] = []
   const bodies: Body[] = []
   let words: string[] = []
+  let wordsAt = 0
   let attribute: { name: string; start: number; depth: number } | undefined
   let at = 0
 
@@ -102,16 +114,14 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
   }
 
   const skipComment = (): boolean => {
-    if (text[at] === '#' || text.startsWith('//', at)) {
-      at = endOfLine(text, at)
-      return true
-    }
-    if (text.startsWith('/*', at)) {
+    const start = at
+    if (text[at] === '#' || text.startsWith('//', at)) at = endOfLine(text, at)
+    else if (text.startsWith('/*', at)) {
       const end = text.indexOf('*/', at + 2)
       at = end < 0 ? text.length : end + 2
-      return true
-    }
-    return false
+    } else return false
+    comments.push({ start, end: at })
+    return true
   }
 
   const takeHeredoc = (): boolean => {
@@ -139,10 +149,15 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
     }
   }
 
+  const addWord = (word: string, start: number) => {
+    if (words.length === 0) wordsAt = start
+    words.push(word)
+  }
+
   const takeWord = () => {
     const match = /^[A-Za-z_][A-Za-z0-9_-]*/.exec(text.slice(at, at + 256))
     if (!match) return false
-    if (!attribute) words.push(match[0])
+    if (!attribute) addWord(match[0], at)
     at += match[0].length
     return true
   }
@@ -153,7 +168,7 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
       else if (attribute.depth > 0) attribute.depth--
       else if (char === '}') return closeBody()
     } else if (char === '{') {
-      bodies.push({ name: words[0] ?? '', labels: words.slice(1), attributes: {} })
+      bodies.push({ name: words[0] ?? '', labels: words.slice(1), attributes: {}, start: wordsAt })
       words = []
     } else if (char === '}') return closeBody()
     at++
@@ -162,9 +177,11 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
   const closeBody = () => {
     if (attribute) endAttribute()
     const body = bodies.pop()
-    if (body && bodies.length === 0) blocks.push({ type: body.name, labels: body.labels, attributes: body.attributes })
     words = []
     at++
+    if (!body || bodies.length > 0) return
+    const { name: type, labels, attributes, start } = body
+    blocks.push({ type, labels, attributes, start, end: at })
   }
 
   while (at < text.length) {
@@ -172,7 +189,7 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
     if (char === '"') {
       const start = at
       skipString()
-      if (!attribute) words.push(text.slice(start + 1, at - 1))
+      if (!attribute) addWord(text.slice(start + 1, at - 1), start)
     } else if (skipComment()) continue
     else if (char === '<' && attribute && takeHeredoc()) continue
     else if (text.startsWith('${', at)) {
@@ -188,7 +205,7 @@ export function scanHcl(text: string, isOurs: (key: string) => boolean = () => f
     else if (!takeWord()) at++
   }
   if (attribute) endAttribute()
-  return { holes, blocks }
+  return { holes, blocks, comments }
 }
 
 /** Without holes, and cached: the modules of a fleet are the same few texts. */

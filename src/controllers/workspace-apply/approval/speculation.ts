@@ -1,6 +1,6 @@
 // Speculative applies (`spec.speculativeFor`): they plan other values upon the state of another apply, apply nothing, and are
 // deleted after an hour. The target is neither locked nor changed.
-import { WorkspaceTemplateApply } from '#api'
+import { type ObjectRef, PROPOSED_FOR_ANNOTATION, toKey, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import type { Cache } from '#kube'
 import { act, type Decision, stalled, waiting } from '#runtime'
 import type { Action } from '../actions.ts'
@@ -26,7 +26,7 @@ export function observeSpeculation(
   if (target === undefined) return undefined
   const { namespace = '', creationTimestamp } = apply.metadata
   const found = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: target })
-  const isSame = found && refText(found.spec.templateRef, namespace) === refText(templateRef, namespace)
+  const isSame = found && isVersionOf(cache, templateRef, found.spec.templateRef, namespace)
   return {
     target,
     refusal: !found
@@ -35,9 +35,17 @@ export function observeSpeculation(
         ? `${target} is speculative itself`
         : isSame
           ? undefined
-          : `${target} has another template; only other values can be planned`,
+          : `${target} has another template; only other values, or a version proposed for its template, can be planned`,
     leftSeconds: Math.ceil((Date.parse(creationTimestamp ?? '') + LIFE_SECONDS * 1000 - nowMs) / 1000),
   }
+}
+
+/** The same template, or one beside it that is marked as its next version. */
+function isVersionOf(cache: Cache, ref: ObjectRef, target: ObjectRef, namespace: string): boolean {
+  if (refText(ref, namespace) === refText(target, namespace)) return true
+  if ((ref.namespace ?? namespace) !== (target.namespace ?? namespace)) return false
+  const proposal = cache.get<WorkspaceTemplate>(WorkspaceTemplate, toKey(refText(ref, namespace)))
+  return proposal?.metadata.annotations?.[PROPOSED_FOR_ANNOTATION] === target.name
 }
 
 /** Terraform is given the name of the target, so that only the values differ. */
