@@ -202,6 +202,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/karpenter/install.ts'),
   },
   {
+    name: 'karpenter migrate',
+    group: 'Karpenter',
+    summary: 'Hand a helm_release of Karpenter over from Terraform to add-on delivery, without uninstalling it',
+    load: () => import('./commands/karpenter/migrate.ts'),
+  },
+  {
     name: 'karpenter plan',
     group: 'Karpenter',
     summary: 'Show what installing Karpenter in an existing EKS cluster would do',

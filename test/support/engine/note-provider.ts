@@ -19,6 +19,7 @@ export interface NoteProvider {
   failure: string | undefined
   /** Value of TF_REATTACH_PROVIDERS. */
   readonly reattach: string
+  readonly types: ResourceTypes
   close(): Promise<void>
 }
 
@@ -31,7 +32,18 @@ export const NOTE_PROVIDER = `terraform {
 
 const PROTOCOL = 6
 
-export async function startNoteProvider(): Promise<NoteProvider> {
+/** Attributes of each type of resource; all of them are texts, and `name` is required. */
+type ResourceTypes = Readonly<Record<string, readonly string[]>>
+
+interface ProviderOptions {
+  /** Providers that this one stands for, as `required_providers` has them. */
+  readonly sources: readonly string[]
+  readonly types: ResourceTypes
+}
+
+const NOTE: ProviderOptions = { sources: ['capt.test/local/note'], types: { note_page: ['text', 'secret'] } }
+
+export async function startNoteProvider({ sources, types }: ProviderOptions = NOTE): Promise<NoteProvider> {
   const folder = mkdtempSync(join(tmpdir(), 'capt-note-'))
   const socket = join(folder, 'provider.sock')
   const server = createServer()
@@ -40,7 +52,8 @@ export async function startNoteProvider(): Promise<NoteProvider> {
   const provider: NoteProvider = {
     pages: new Map(),
     failure: undefined,
-    reattach: JSON.stringify({ 'capt.test/local/note': config }),
+    reattach: JSON.stringify(Object.fromEntries(sources.map((source) => [source, config]))),
+    types,
     async close() {
       server.close()
       rmSync(folder, { recursive: true, force: true })
@@ -80,7 +93,10 @@ const bytesOf = (message: Message, field: number): Buffer => message.get(field) 
 
 /** The numbers of the fields are those of tfplugin6.proto. */
 const METHODS: Readonly<Record<string, (provider: NoteProvider, request: Message) => Buffer>> = {
-  GetProviderSchema: () => Buffer.concat([field(1, schema([])), field(2, entry('note_page', schema(attributes())))]),
+  GetProviderSchema({ types }) {
+    const entries = Object.entries(types).map(([type, names]) => field(2, entry(type, schema(attributes(names)))))
+    return Buffer.concat([field(1, schema([])), ...entries])
+  },
   ValidateProviderConfig: () => NOTHING,
   ConfigureProvider: () => NOTHING,
   ValidateResourceConfig: () => NOTHING,
@@ -102,7 +118,10 @@ const METHODS: Readonly<Record<string, (provider: NoteProvider, request: Message
 }
 
 /** 4: required. 5: optional. */
-const attributes = () => [attribute('name', 4), attribute('text', 5), attribute('secret', 5, true)]
+const attributes = (names: readonly string[]) => [
+  attribute('name', 4),
+  ...names.map((name) => attribute(name, 5, name === 'secret')),
+]
 
 function attribute(name: string, presence: number, isSensitive = false): Buffer {
   const type = field(2, Buffer.from('"string"'))
