@@ -1,6 +1,6 @@
 // What both migrations end with: the pipeline that delivers the release under its old name, and the labels of the Cluster. The pipeline
 // is made before Terraform forgets the release, because afterwards its namespace and values are in no state any more.
-import { AddonPipeline, type AnyObject, clusterKind, notFound } from '#api'
+import { AddonDelivery, AddonPipeline, type AnyObject, clusterKind, notFound } from '#api'
 import {
   clusterLabels,
   type decideOnChanges,
@@ -12,8 +12,10 @@ import {
   renderPipeline,
 } from '#karpenter'
 import { type Connected, servedKind } from '#kube'
-import { CaptError } from '#lib'
+import { CaptError, parseDuration, sleep } from '#lib'
 import { type Arguments, EXIT, type Io } from '../command.ts'
+
+const LOOK_MS = 250
 
 interface Target {
   readonly connected: Connected
@@ -106,13 +108,38 @@ async function readCluster(connected: Connected, name: string): Promise<AnyObjec
   return cluster
 }
 
+async function untilAlone(
+  { objects, namespace }: Connected,
+  cluster: string,
+  waitMs: number,
+  io: Io,
+): Promise<boolean> {
+  const until = io.clock.monotonic() + waitMs
+  for (;;) {
+    let others = 0
+    for await (const { spec } of objects.list<AddonDelivery>(AddonDelivery, { namespace }))
+      if (spec.clusterName === cluster && spec.pipelineRef.name !== pipelineName(cluster)) others++
+    if (others === 0) return true
+    if (io.clock.monotonic() > until) return false
+    await sleep(io.clock, LOOK_MS, io.signal)
+  }
+}
+
 /** From here on helm-controller owns the release. */
-export async function deliver({ connected, io }: Target, clusters: readonly string[]): Promise<number> {
+export async function deliver({ connected, args, io, again }: Target, clusters: readonly string[]): Promise<number> {
   const { objects, namespace } = connected
   const kind = await servedKind(connected, clusterKind)
+  const label = (name: string, labels: object) =>
+    objects.patch(kind, { namespace, name }, { type: 'merge', body: { metadata: { labels } } })
   for (const name of clusters) {
-    const labels = clusterLabels(name)
-    await objects.patch(kind, { namespace, name }, { type: 'merge', body: { metadata: { labels } } })
+    const { [PIPELINE_LABEL]: chosen, ...requests } = clusterLabels(name)
+    // Another pipeline that still serves the Cluster would answer to the requests, with another namespace and other values.
+    await label(name, { [PIPELINE_LABEL]: chosen })
+    if (!(await untilAlone(connected, name, parseDuration(String(args.values['wait'])), io))) {
+      io.stderr.write(`another pipeline still serves Cluster ${name}; run this again: ${again} --cluster ${name}\n`)
+      return EXIT.notReady
+    }
+    await label(name, requests)
     io.stderr.write(`Cluster ${name} labelled; AddonPipeline ${pipelineName(name)} delivers: capt describe ${name}\n`)
   }
   return EXIT.fine

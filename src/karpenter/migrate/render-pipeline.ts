@@ -24,8 +24,16 @@ const shared = {
   uninstall: { policy: 'Delete', timeout: '10m' },
 } as const
 
-/** There is no stage for node pools: those of the cluster stay as they are. */
-export function renderPipeline(namespace: string, cluster: string, release: ReleaseFacts): AddonPipeline {
+/**
+ * There is no stage for node pools: those of the cluster stay as they are. `onEnd`: what becomes of the release when it is no longer
+ * delivered; that of an adopted cluster stays with the cluster.
+ */
+export function renderPipeline(
+  namespace: string,
+  cluster: string,
+  release: ReleaseFacts,
+  onEnd: 'Delete' | 'Keep' = 'Delete',
+): AddonPipeline {
   const name = pipelineName(cluster)
   const roleArn = roleOf(release.values)
   const version = /^v?\d+\.\d+\.\d+$/.test(release.version ?? '') ? release.version : undefined
@@ -60,6 +68,7 @@ export function renderPipeline(namespace: string, cluster: string, release: Rele
             ...(release.values === undefined ? {} : { values: release.values }),
           },
           ...shared,
+          uninstall: { ...shared.uninstall, policy: onEnd },
         },
       ],
     },
