@@ -5,6 +5,7 @@ import {
   type WorkspaceTemplateApply as Apply,
   CAPTCluster,
   CAPTControlPlane,
+  isAdopted,
   type KindRef,
   readCluster,
   WorkspaceTemplateApply,
@@ -53,7 +54,7 @@ export async function speculate(
         cluster,
       )
       const region = regionOf(object, network, clusters.find(({ name }) => name === cluster)?.annotations)
-      if (region === undefined) return []
+      if (region === undefined || isAdopted(object)) return []
       return [eksRequest(object, cluster, network, region, await readEarlier(object, cluster))]
     }),
   )

@@ -9,6 +9,7 @@ import {
   type Aws,
   AwsError,
   type AwsIdentity,
+  type ClusterDescriptions,
   type ClusterNames,
   type ClusterNetwork,
   type Ec2,
@@ -38,7 +39,7 @@ export function connectAws({
   endpointUrl,
   env = {},
   timeoutMs = 15_000,
-}: AwsOptions): Aws & Ec2 & ClusterNetwork & ClusterNames {
+}: AwsOptions): Aws & Ec2 & ClusterNetwork & ClusterNames & ClusterDescriptions {
   const transport: Transport = {
     endpointOf: (service) => endpointUrl ?? endpointOf(env, service),
     timeoutMs,
@@ -127,6 +128,10 @@ export function connectAws({
     async findInstanceProfiles(identity, region, cluster) {
       const { listInstanceProfiles } = await import('./iam.ts')
       return await listInstanceProfiles(ask, await baseOf(identity, region), cluster)
+    },
+    async describeCluster(identity, region, name) {
+      const { readDescription } = await import('./names.ts')
+      return await readDescription(ask, await baseOf(identity, region), name)
     },
     async findNamed(identity, region, names) {
       const { findNamed } = await import('./names.ts')

@@ -18,8 +18,14 @@ const NO_CLUSTER: Reply = { status: 404, type: 'ResourceNotFoundException:', bod
 const NO_QUEUE: Reply = { status: 400, body: { __type: 'com.amazonaws.sqs#QueueDoesNotExist', message: 'no' } }
 const OK = (body: object): Reply => ({ status: 200, body })
 
+const ask = (replies: Readonly<Record<string, Reply>>) =>
+  answered(replies, (aws) => aws.findNamed({ keys: KEYS }, 'eu-west-1', NAMES))
+
 /** Answers by path, or by the target of a POST. */
-async function ask(replies: Readonly<Record<string, Reply>>) {
+async function answered<T>(
+  replies: Readonly<Record<string, Reply>>,
+  question: (aws: ReturnType<typeof connectAws>) => Promise<T>,
+) {
   const asked: { what: string; authorization: string }[] = []
   const server = createServer((request, response) => {
     request.resume()
@@ -33,11 +39,38 @@ async function ask(replies: Readonly<Record<string, Reply>>) {
   const endpointUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   try {
     const aws = connectAws({ clock: manualClock(Date.UTC(2026, 0, 1)), endpointUrl, timeoutMs: 2000 })
-    return { found: await aws.findNamed({ keys: KEYS }, 'eu-west-1', NAMES), asked }
+    return { found: await question(aws), asked }
   } finally {
     server.close()
   }
 }
+
+describe('an EKS cluster', () => {
+  const describeDemo = (reply: Reply) =>
+    answered({ '/clusters/demo': reply }, (aws) => aws.describeCluster({ keys: KEYS }, 'eu-west-1', 'demo'))
+
+  it('is described by what a kubeconfig and a status need', async () => {
+    const cluster = {
+      name: 'demo',
+      status: 'ACTIVE',
+      version: '1.35',
+      arn: 'arn:aws:eks:eu-west-1:1:cluster/demo',
+      endpoint: 'https://eks.example.com',
+      certificateAuthority: { data: 'Y2E=' },
+      resourcesVpcConfig: { vpcId: 'vpc-1' },
+    }
+    const { found } = await describeDemo(OK({ cluster }))
+    const { name: _, certificateAuthority, resourcesVpcConfig, ...rest } = cluster
+    assert.deepEqual(found, { ...rest, caData: certificateAuthority.data, vpcId: resourcesVpcConfig.vpcId })
+  })
+
+  it('is not there when EKS says so, and only then', async () => {
+    assert.equal((await describeDemo(NO_CLUSTER)).found, undefined)
+    await assert.rejects(describeDemo({ status: 403, type: 'AccessDeniedException', body: {} }), (error) =>
+      isAwsError(error, 'AccessDenied'),
+    )
+  })
+})
 
 describe('who has a name', () => {
   it('nobody, when EKS and SQS say that there is none', async () => {

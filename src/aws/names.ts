@@ -1,7 +1,7 @@
 // What has the name that a cluster would get: the EKS cluster, and the queue that Karpenter's interruptions go to.
 import type { Call } from './call.ts'
 import type { Ask } from './ec2.ts'
-import { AwsError, isAwsError, type NamedResource } from './port.ts'
+import { AwsError, type EksDescription, isAwsError, type NamedResource } from './port.ts'
 
 type Base = Pick<Call, 'region' | 'keys'>
 type Answer = Readonly<Record<string, unknown>>
@@ -25,6 +25,21 @@ export async function findNamed(
     found.push({ kind: 'queue', name: queue, tags: tagsIn(tags?.['Tags']) })
   }
   return found
+}
+
+export async function readDescription(ask: Ask, base: Base, name: string): Promise<EksDescription | undefined> {
+  const cluster = (await readIfThere(ask, describeCluster(base, name)))?.['cluster'] as Answer | undefined
+  if (!cluster) return undefined
+  const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+  const inner = (field: string): Answer => (cluster[field] ?? {}) as Answer
+  return {
+    status: text(cluster['status']),
+    version: text(cluster['version']),
+    arn: text(cluster['arn']),
+    endpoint: text(cluster['endpoint']),
+    caData: text(inner('certificateAuthority')['data']),
+    vpcId: text(inner('resourcesVpcConfig')['vpcId']) || undefined,
+  }
 }
 
 const describeCluster = (base: Base, name: string): Call => ({

@@ -107,6 +107,23 @@ export interface ClusterNames {
   ): Promise<readonly NamedResource[]>
 }
 
+/** What EKS says of a cluster. */
+export interface EksDescription {
+  /** ACTIVE, CREATING, UPDATING, FAILED, DELETING or PENDING. */
+  readonly status: string
+  readonly version: string
+  readonly arn: string
+  /** Empty while the cluster is made. */
+  readonly endpoint: string
+  readonly caData: string
+  readonly vpcId: string | undefined
+}
+
+export interface ClusterDescriptions {
+  /** Undefined when there is no such cluster. May throw AwsError. */
+  describeCluster(identity: AwsIdentity, region: string, name: string): Promise<EksDescription | undefined>
+}
+
 /** Every method may throw AwsError. */
 export interface Aws {
   /** Signed here, without a call to AWS (unless credentials have to be fetched first). */

@@ -12,7 +12,7 @@ import {
   machineKind,
   machinePoolKind,
 } from '#api'
-import type { Aws, ClusterNames } from '#aws'
+import type { Aws, ClusterDescriptions, ClusterNames } from '#aws'
 import { checkPair } from '#catalog'
 import type { Engine } from '#engine'
 import type { Cache, Events, Objects } from '#kube'
@@ -61,7 +61,7 @@ interface ControllerPorts {
   readonly singleTenant: boolean
   readonly approval: ApprovalOptions
   readonly instances: Instances
-  readonly aws: Aws & ClusterNames
+  readonly aws: Aws & ClusterNames & Partial<ClusterDescriptions>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics

@@ -8,6 +8,7 @@ import {
   type CAPTControlPlane,
   type Condition,
   conditionOf,
+  isAdopted,
   type Key,
   type KindRef,
   keyOf,
@@ -52,6 +53,14 @@ export async function readState(kind: KindRef, name: string, at: { objects: Obje
     throw new CaptError('CAPT_UPGRADE_REFUSED', `Cluster ${at.namespace}/${name} does not run yet`, {
       hint: `capt describe cluster ${name} says what it waits for`,
     })
+  if (isAdopted(controlPlane))
+    throw new CaptError(
+      'CAPT_UPGRADE_REFUSED',
+      `Cluster ${at.namespace}/${name} was adopted: capt does not change it`,
+      {
+        hint: 'whoever made it upgrades it; the version that runs is read, and add-ons follow it',
+      },
+    )
   const components = await Promise.all(deliveries.map((delivery) => componentsOf(delivery, at.objects)))
   return toState(cluster, controlPlane, deliveries, components.flat(), lineOf(running))
 }

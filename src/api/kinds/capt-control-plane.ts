@@ -175,13 +175,18 @@ export const CAPTControlPlane = defineKind({
   reconciledBy: 'control-plane',
   categories: ['cluster-api'],
   about:
-    'The EKS control plane of one Cluster, made by Terraform from a WorkspaceTemplate, with the kubeconfig that Cluster API and people need.',
+    'The EKS control plane of one Cluster, made by Terraform from a WorkspaceTemplate or adopted, with the kubeconfig that Cluster API and people need.',
   spec: s.object(
     {
       version: s.string({
         about: 'Kubernetes version: 1.34, v1.34 or v1.34.2. EKS knows minor versions; one minor is upgraded at a time.',
         pattern: '^v?1\\.[0-9]{1,3}(\\.[0-9]{1,3})?(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$',
         maxLength: 64,
+      }),
+      policy: s.string({
+        enum: ['Managed', 'Adopted'],
+        about:
+          'Managed, also when left out: Terraform makes the control plane from workspaceTemplateRef. Adopted: the EKS cluster exists and belongs to somebody else; capt only reads it, signs kubeconfigs for it and delivers add-ons to it, and a deletion detaches it. Its name is spec.clusterName of the CAPTCluster. It cannot be changed.',
       }),
       ...controlPlaneFields,
       controlPlaneEndpoint: s.object(
@@ -199,7 +204,7 @@ export const CAPTControlPlane = defineKind({
       }),
     },
     {
-      required: ['version', 'workspaceTemplateRef'],
+      required: ['version'],
       about: 'What is wanted.',
       rules: [
         {
@@ -215,6 +220,14 @@ export const CAPTControlPlane = defineKind({
           rule: "(has(self.controlPlaneConfig) && has(self.controlPlaneConfig.karpenter) && has(self.controlPlaneConfig.karpenter.__namespace__) ? self.controlPlaneConfig.karpenter.__namespace__ : 'kube-system') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.karpenter) && has(oldSelf.controlPlaneConfig.karpenter.__namespace__) ? oldSelf.controlPlaneConfig.karpenter.__namespace__ : 'kube-system')",
           message:
             'controlPlaneConfig.karpenter.namespace cannot be changed: the Karpenter that runs would lose its credentials; make another cluster with it',
+        },
+        {
+          rule: "(has(self.policy) && self.policy == 'Adopted') != has(self.workspaceTemplateRef)",
+          message: 'workspaceTemplateRef must be set, and must be left out with policy Adopted: nothing is made then',
+        },
+        {
+          rule: "(has(self.policy) ? self.policy : 'Managed') == (has(oldSelf.policy) ? oldSelf.policy : 'Managed')",
+          message: 'policy cannot be changed: delete the Cluster, which detaches an adopted one, and make it anew',
         },
       ],
     },
@@ -279,3 +292,6 @@ export const CAPTControlPlane = defineKind({
   ],
 })
 export type CAPTControlPlane = KindOf<typeof CAPTControlPlane>
+
+/** The EKS cluster belongs to somebody else. */
+export const isAdopted = ({ spec }: CAPTControlPlane): boolean => spec.policy === 'Adopted'

@@ -5,8 +5,10 @@ import {
   type AnyObject,
   type CAPTControlPlane,
   CLUSTER_NAME_LABEL,
+  type ClusterFacts,
   clusterKind,
   clusterResourceSetKind,
+  isAdopted,
   pauseOf,
   readCluster,
 } from '#api'
@@ -38,6 +40,12 @@ export interface Observer {
   readonly payloads: PayloadCache
   readonly presence: PresenceCache
   readonly watches: WorkloadWatches
+}
+
+/** An adopted cluster outlives its Cluster: only what was delivered is removed from it. */
+function staysInAws({ cache }: Pick<World, 'cache'>, cluster: ClusterFacts): boolean {
+  const plane = controlPlaneOf(cache, cluster)
+  return plane !== undefined && isAdopted(plane)
 }
 
 export async function observeDelivery(
@@ -141,7 +149,7 @@ export async function observeDelivery(
       going,
       observedStages: observed.stages,
       cause,
-      withCluster: cluster === undefined || cluster.deleting,
+      withCluster: cluster === undefined || (cluster.deleting && !staysInAws(world, cluster)),
       wasUp: cluster?.controlPlaneInitialized ?? false,
       terminate: terminateInstances,
       deleteNetwork: deleteLoadBalancers,

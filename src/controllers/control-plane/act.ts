@@ -4,18 +4,20 @@ import {
   type AnyObject,
   CAPTControlPlane,
   CONTROL_PLANE_FINALIZER,
+  isAdopted,
   keyOf,
   kubeconfigSecretName,
   type Secret,
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Aws } from '#aws'
+import type { Aws, ClusterDescriptions } from '#aws'
 import { CaptError, messageOf, redact } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
 import type { ClusterTeardown, TeardownPhase } from '../addon-delivery/teardown/cluster.ts'
 import { writeApply } from '../shared/apply.ts'
 import { setBlockMove } from '../shared/block-move.ts'
+import { type Descriptions, describeAdopted } from './adopted/descriptions.ts'
 import type { ResultCache } from './cache.ts'
 import type { Action } from './decide.ts'
 import { resolveIdentity } from './identity.ts'
@@ -29,7 +31,8 @@ import { identityOf } from './variables.ts'
 export type Reach = (kubeconfig: string) => Promise<string | undefined>
 
 export interface ActPorts {
-  readonly aws: Aws
+  readonly aws: Aws & Partial<ClusterDescriptions>
+  readonly descriptions: Descriptions
   readonly reach: Reach | undefined
   readonly results: ResultCache
   readonly refresher: KubeconfigRefresher
@@ -53,10 +56,15 @@ export async function actOnControlPlane(
     case 'remove-finalizer':
       ports.teardown?.forget(clusterKey(observed))
       ports.results.forget(keyOf(object))
+      ports.descriptions.forget(keyOf(object))
+      if (isAdopted(object) && object.metadata.deletionTimestamp)
+        emit('Detached', `EKS cluster ${observed.network.clusterName ?? observed.clusterName} stays as it is`)
       ports.known.invalidate(keyOf(object))
       return removeFinalizer(objects, CAPTControlPlane, object, CONTROL_PLANE_FINALIZER)
     case 'unblock-move':
       return setBlockMove(objects, CAPTControlPlane, object, false)
+    case 'describe':
+      return describeAdopted(world, ports, observed)
     case 'ensure-spot-role':
       return ensureSpotRole(world, ports, observed)
     case 'write-apply':

@@ -12,6 +12,7 @@ interface Given {
   readonly swept?: Observed['results']['swept']
   readonly isUp?: boolean
   readonly isDestroyed?: boolean
+  readonly isAdopted?: boolean
   readonly workers?: readonly Worker[]
 }
 
@@ -26,10 +27,14 @@ function observed(deliveries: readonly Delivery[], secondsSince: number, given: 
         deletionTimestamp: new Date(DELETED_MS).toISOString(),
         finalizers: [CONTROL_PLANE_FINALIZER],
       },
+      spec: given.isAdopted ? { policy: 'Adopted' } : {},
       status: { initialization: { controlPlaneInitialized: given.isUp ?? true } },
     },
     cluster: undefined,
-    apply: given.isDestroyed ? undefined : { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
+    apply:
+      given.isDestroyed || given.isAdopted
+        ? undefined
+        : { metadata: { name: 'demo-eks-controlplane-apply', namespace: 'default' } },
     facts: { deleting: false, state: { is: 'applied' } },
     deliveries,
     workers: given.workers ?? [],
@@ -82,6 +87,13 @@ describe('EKS of a deleted control plane', () => {
     ['is not over while its network is cleared', [], { isDestroyed: true, swept: waits }, 'ClearingNetwork'],
     ['is over when its network is clear', [], { isDestroyed: true }, 'remove-finalizer'],
     ['is over at once when it never was', [], { isDestroyed: true, isUp: false, swept: unknown }, 'remove-finalizer'],
+    [
+      'is only detached when it was adopted',
+      [],
+      { isAdopted: true, swept: unknown, cleared: unknown },
+      'remove-finalizer',
+    ],
+    ['is not detached before its add-ons are gone', [delivery({})], { isAdopted: true }, 'WaitingForAddons'],
     ['is not cleared when its API was never up', [], { cleared: unknown, isUp: false }, 'delete-apply'],
   ] as const)
     it(what, () => {

@@ -1,6 +1,6 @@
 // Deletion of a control plane: add-ons and load balancers first, while its API server still answers; then the objects
 // that run nodes on it; then EKS itself. Every step is bounded: it ends, or it stalls with every way out.
-import type { AnyObject } from '#api'
+import { type AnyObject, isAdopted } from '#api'
 import { act, type Decision, names, stalled, waiting } from '#runtime'
 import { foreignOwner } from '../shared/apply.ts'
 import { secondsLeft } from '../shared/deadline.ts'
@@ -27,6 +27,8 @@ export function decideDelete(observed: Observed): Decision<Action> {
   if (observed.workers.length > 0)
     return waiting('WaitingForWorkers', `Waiting for ${names(observed.workers.map(toText))} to be deleted`)
 
+  // An adopted cluster stays as it is, with everything that carries its tags.
+  if (isAdopted(object)) return release
   if (!apply) return sweepNetwork(observed) ?? release
   if (foreignOwner(apply, object)) return release
   if (!facts.deleting) return act({ do: 'delete-apply' })

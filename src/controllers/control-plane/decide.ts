@@ -1,6 +1,6 @@
 // Decides the next step for one CAPTControlPlane. Pure: same observation, same decision; time is in the observation.
 
-import { blocksMove, CAPTCluster, CONTROL_PLANE_FINALIZER, type Endpoint, pauseOf } from '#api'
+import { blocksMove, CAPTCluster, CONTROL_PLANE_FINALIZER, type Endpoint, isAdopted, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
 import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
 import type { TeardownPhase } from '../addon-delivery/teardown/cluster.ts'
@@ -8,6 +8,7 @@ import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
 import { secondsLeft } from '../shared/deadline.ts'
 import { waitForApply, waitForCluster } from '../shared/grace-period.ts'
 import { decidePaused } from '../shared/pause.ts'
+import { decideAdopted } from './adopted/decide.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideVersion, type VersionRules } from './decide-version.ts'
 import { decideRefresh } from './kubeconfig/refresh-timer.ts'
@@ -18,7 +19,7 @@ import { toEndpoint } from './outputs.ts'
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' }
   | {
-      readonly do: 'ensure-spot-role' | 'write-secrets' | 'start-refresh' | 'reach' | 'delete-apply'
+      readonly do: 'describe' | 'ensure-spot-role' | 'write-secrets' | 'start-refresh' | 'reach' | 'delete-apply'
     }
   | { readonly do: 'clear-cluster'; readonly phase: TeardownPhase }
   | { readonly do: 'write-apply'; readonly request: ApplyRequest }
@@ -53,13 +54,14 @@ function decideControlPlane(observed: Observed, rules: VersionRules): Decision<A
 
   const notYet = decideInfrastructure(observed)
   if (notYet) return notYet
-  const { request } = observed
-  if (!request)
+  const { request, region } = observed
+  if (region === undefined)
     return stalled(
       'RegionMissing',
       'The region of the control plane is not known',
       'set spec.controlPlaneConfig.region, or spec.region of the CAPTCluster',
     )
+  if (!request) return decideAdopted(observed) ?? decideRun(observed)
   const refused = decideVersion(observed, rules)
   if (refused) return refused
 
@@ -79,7 +81,8 @@ function decideControlPlane(observed: Observed, rules: VersionRules): Decision<A
 function decideInfrastructure(observed: Observed): Decision<Action> | undefined {
   const { object, cluster, infra, network } = observed
   const isOurs = cluster?.infrastructureRef?.kind === CAPTCluster.kind
-  const isNetworkKnown = !isOurs || (network.vpcId !== undefined && network.clusterName !== undefined)
+  const isNetworkKnown =
+    !isOurs || (network.vpcId !== undefined && (network.clusterName !== undefined || isAdopted(object)))
   if (cluster?.infrastructureProvisioned && isNetworkKnown) return undefined
   const minutes = object.spec.controlPlaneConfig?.timeouts?.vpcReadyTimeout ?? DEFAULT_VPC_MINUTES
   const leftSeconds = secondsLeft(object.metadata.creationTimestamp, minutes * MINUTE_S, observed.nowMs)
@@ -118,7 +121,7 @@ function decideRun(observed: Observed): Decision<Action> {
       settled ??
       stalled(
         'OutputMissing',
-        `WorkspaceTemplate ${object.spec.workspaceTemplateRef.name} has no output cluster_endpoint with a URL`,
+        `WorkspaceTemplate ${object.spec.workspaceTemplateRef?.name} has no output cluster_endpoint with a URL`,
         'add output "cluster_endpoint" to the template; it must not be sensitive',
       )
     )

@@ -15,7 +15,7 @@ import {
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Aws } from '#aws'
+import type { Aws, ClusterDescriptions } from '#aws'
 import type { Cache, Events, InformerOptions, Objects, Projected } from '#kube'
 import { type Clock, jsonEqual, type Log, type Metrics, noMetrics, silentLog } from '#lib'
 import type { Controller } from '#runtime'
@@ -24,6 +24,7 @@ import { isSameApply } from '../shared/apply.ts'
 import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
 import { isSameIn, ownersOf } from '../shared/wakes.ts'
 import { actOnControlPlane, type Reach } from './act.ts'
+import { createDescriptions } from './adopted/descriptions.ts'
 import { createResultCache } from './cache.ts'
 import { type Action, decide } from './decide.ts'
 import type { VersionRules } from './decide-version.ts'
@@ -37,7 +38,7 @@ import { networkOf } from './variables.ts'
 interface CaptControlPlaneOptions extends VersionRules {
   /** Cluster in the version that the server serves. */
   readonly clusterKind: KindRef
-  readonly aws: Aws
+  readonly aws: Aws & Partial<ClusterDescriptions>
   /** Used by the kubeconfig refresh, which runs on a timer. */
   readonly objects: Objects
   readonly events: Events
@@ -87,6 +88,7 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
         }
   const refresher = kubeconfigRefresher({ objects, events, clock, log, metrics, recheck })
   const results = createResultCache(clock, refresher)
+  const descriptions = createDescriptions(clock)
   const toPlanes = (changed: Projected<AnyObject>, cache: Cache) =>
     clusterValues(changed).flatMap((value) => cache.list(CAPTControlPlane, { index: BY_CLUSTER, value }).map(keyOf))
   return {
@@ -121,10 +123,19 @@ export function captControlPlaneController(options: CaptControlPlaneOptions): Ca
       values: clusterValues,
     })),
     observe: (world, object) =>
-      observeControlPlane(world, { clusterKind, workerKinds, results, known, oldestNode: options.oldestNode }, object),
+      observeControlPlane(
+        world,
+        { clusterKind, workerKinds, results, known, descriptions, oldestNode: options.oldestNode },
+        object,
+      ),
     decide: (observed) => decide(observed, options),
     act: (world, observed, action) =>
-      actOnControlPlane(world, { aws, reach, results, refresher, known, teardown: options.teardown }, observed, action),
+      actOnControlPlane(
+        world,
+        { aws, descriptions, reach, results, refresher, known, teardown: options.teardown },
+        observed,
+        action,
+      ),
     status: statusOf,
     stop: () => refresher.stop(),
   }

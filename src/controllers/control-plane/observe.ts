@@ -9,6 +9,7 @@ import {
   type Condition,
   conditionOf,
   findCondition,
+  isAdopted,
   type Key,
   type KindRef,
   keyOf,
@@ -23,6 +24,8 @@ import type { World } from '#runtime'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../shared/apply.ts'
 import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../shared/owner-cluster.ts'
 import type { ClusterPart } from '../shared/wakes.ts'
+import type { Described, Descriptions } from './adopted/descriptions.ts'
+import { factsOfAdopted } from './adopted/facts.ts'
 import type { CachedResults, ResultCache } from './cache.ts'
 import { isVersionChange } from './decide-version.ts'
 import type { KnownSecrets, SecretsFacts } from './kubeconfig/known-secrets.ts'
@@ -81,6 +84,8 @@ export interface Observed {
   readonly request: ApplyRequest | undefined
   readonly apply: Projected<WorkspaceTemplateApply> | undefined
   readonly facts: ApplyFacts
+  /** Of an adopted cluster: what EKS says. */
+  readonly described?: Described | undefined
   /** Empty before the first run has ended. */
   readonly secrets: SecretsFacts
   /** The last of them, the one of Cluster API. */
@@ -101,6 +106,7 @@ interface ObservePorts {
   readonly workerKinds: readonly KindRef[]
   readonly results: ResultCache
   readonly known: KnownSecrets
+  readonly descriptions: Descriptions
   readonly oldestNode: OldestNode | undefined
 }
 
@@ -109,18 +115,17 @@ export type OldestNode = (cluster: Key) => Promise<string | undefined>
 
 export async function observeControlPlane(
   { objects, cache, clock }: Pick<World, 'objects' | 'cache' | 'clock'>,
-  { clusterKind, workerKinds, results, known, oldestNode }: ObservePorts,
+  { clusterKind, workerKinds, results, known, descriptions, oldestNode }: ObservePorts,
   object: Projected<CAPTControlPlane>,
 ): Promise<Observed> {
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
   const cluster: Observed['cluster'] = ownerClusterOf(cache, clusterKind, object)
   const infra = infraOf(cache, cluster)
-  const apply = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
-    namespace,
-    name: eksApplyName(object, clusterName),
-  })
-  const facts = readApply(apply)
+  const described = isAdopted(object) ? descriptions.read(keyOf(object)) : undefined
+  const name = eksApplyName(object, clusterName)
+  const apply = described ? undefined : cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
+  const facts = described ? factsOfAdopted(object, described) : readApply(apply)
   const found = networkOf(infra, clusterName)
   // After a move, and before a CAPTCluster of an earlier version has its name recorded, the apply has it.
   const network =
@@ -140,9 +145,10 @@ export async function observeControlPlane(
     infra,
     network,
     region,
-    request: region === undefined ? undefined : eksRequest(object, clusterName, network, region, apply),
+    request: region === undefined || described ? undefined : eksRequest(object, clusterName, network, region, apply),
     apply,
     facts,
+    described,
     secrets,
     kubeconfig: secrets.at(-1),
     source,
@@ -157,9 +163,10 @@ export async function observeControlPlane(
       })),
     ),
     results: results.read(keyOf(object), source, results.accountOf(namespace, region, identityOf(object, network))),
-    oldestNode: isVersionChange({ object, facts, apply })
-      ? await oldestNode?.({ namespace, name: clusterName }).catch(() => undefined)
-      : undefined,
+    oldestNode:
+      !described && isVersionChange({ object, facts, apply })
+        ? await oldestNode?.({ namespace, name: clusterName }).catch(() => undefined)
+        : undefined,
     nowMs: clock.now(),
   }
 }

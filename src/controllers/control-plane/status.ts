@@ -1,6 +1,6 @@
 // Status of a CAPTControlPlane: the contract's fields in both versions, the version that runs, the outputs where add-on
 // templates read them, and the conditions that clusterctl describe shows.
-import { ADDONS_HEALTHY, type CAPTControlPlane, pauseOf } from '#api'
+import { ADDONS_HEALTHY, type CAPTControlPlane, isAdopted, pauseOf } from '#api'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { deletingCondition, pausedCondition, stopText } from '../shared/conditions.ts'
 import { isInitialized, isUsable } from './decide.ts'
@@ -47,6 +47,16 @@ export function statusOf(observed: Observed, decision: Decision<unknown>): Statu
             },
           }
         : {}),
+      // Read back when EKS is not asked: after a restart, and while the cluster is paused or deleted.
+      ...(observed.described
+        ? {
+            workspaceStatus: {
+              ready: facts.state.is === 'applied',
+              state: 'Adopted',
+              atProvider: { outputs: facts.outputs },
+            },
+          }
+        : {}),
     },
     conditions: [
       paused,
@@ -54,6 +64,7 @@ export function statusOf(observed: Observed, decision: Decision<unknown>): Statu
       availableCondition(observed, decision, isUp, deleting),
       rollingOutCondition(observed, decision, isUp, deleting, version),
       kubeconfigCondition(observed),
+      ...adoptedCondition(observed),
       ...addonsCondition(observed),
     ],
   }
@@ -69,7 +80,7 @@ function versionOf({ object, facts }: Observed): string | undefined {
 function phaseOf(observed: Observed, decision: Decision<unknown>, isUp: boolean): Phase {
   if (observed.object.metadata.deletionTimestamp) return 'Deleting'
   if (decision.is === 'stalled') return 'Failed'
-  if (!observed.apply) return 'Pending'
+  if (!observed.apply && !observed.described) return 'Pending'
   if (!isUp) return 'Creating'
   return observed.facts.state.is === 'applied' ? 'Ready' : 'Updating'
 }
@@ -109,6 +120,13 @@ function rollingOutCondition(
   const what = from === to ? 'Changing the control plane' : `Upgrading Kubernetes from ${from} to ${to}`
   const detail = sentence(decision)?.message
   return { type, status: 'True', reason: 'RollingOut', message: detail ? `${what}: ${detail}` : what }
+}
+
+/** The cluster belongs to somebody else. */
+function adoptedCondition({ object, network, clusterName, region }: Observed): readonly ConditionDraft[] {
+  if (!isAdopted(object)) return []
+  const message = `EKS cluster ${network.clusterName ?? clusterName} in ${region ?? 'an unknown region'} is only read: capt neither changes nor destroys it`
+  return [{ type: 'Adopted', status: 'True', reason: 'Adopted', message }]
 }
 
 /** The worst of the deliveries, where people look for the state of a Cluster. Says nothing about the control plane itself. */

@@ -85,7 +85,8 @@ export function eksRequest(
     cluster,
     owner: object,
     spec: {
-      templateRef: { namespace, ...spec.workspaceTemplateRef },
+      // Only an adopted control plane has none, and it has no run.
+      templateRef: { namespace, ...spec.workspaceTemplateRef! },
       variables: {
         cluster_name: network.clusterName ?? cluster,
         ...(isTagged ? { cluster_owner: ownerTagOf(namespace, cluster) } : {}),

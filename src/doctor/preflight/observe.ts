@@ -39,7 +39,7 @@ export function planOf(objects: readonly AnyObject[], env: Environment): Plan {
   const made = clusters.filter(({ spec }) => spec.vpcTemplateRef)
   const templates = [
     ...made.flatMap(({ spec }) => spec.vpcTemplateRef?.name ?? []),
-    ...controlPlanes.map(({ spec }) => spec.workspaceTemplateRef.name),
+    ...controlPlanes.flatMap(({ spec }) => spec.workspaceTemplateRef?.name ?? []),
   ]
   const given = new Set(
     objects.filter(({ kind }) => kind === WorkspaceTemplate.kind).map(({ metadata }) => metadata.name),

@@ -139,6 +139,9 @@ describe('the schema of CAPTControlPlane', () => {
       /controlPlaneTimeout/,
     ],
     ['no template', { version: '1.34' }, /workspaceTemplateRef/],
+    ['no template of a managed one', { version: '1.34', policy: 'Managed' }, /workspaceTemplateRef must be set/],
+    ['a template of an adopted one', { ...PLANE, policy: 'Adopted' }, /must be left out with policy Adopted/],
+    ['another policy', { ...PLANE, policy: 'Shared' }, /policy/],
     ['an unknown compute', { ...PLANE, controlPlaneConfig: { compute: 'Fargate' } }, /compute/],
     [
       'settings of Karpenter in Auto Mode',
@@ -164,6 +167,15 @@ describe('the schema of CAPTControlPlane', () => {
   it('takes the default of compute and of the namespace written out, and another identity', () => {
     const after = config({ compute: 'NodeGroups', karpenter: { namespace: 'kube-system', identity: 'IRSA' } })
     assert.equal(faultsOf(CAPTControlPlane, after, PLANE), '')
+  })
+
+  it('takes an adopted control plane, and keeps its policy', () => {
+    const adopted = { version: '1.34', policy: 'Adopted' }
+    assert.equal(faultsOf(CAPTControlPlane, adopted), '')
+    assert.equal(faultsOf(CAPTControlPlane, { ...adopted, version: '1.35' }, adopted), '')
+    assert.equal(faultsOf(CAPTControlPlane, { ...PLANE, policy: 'Managed' }, PLANE), '')
+    assert.match(faultsOf(CAPTControlPlane, PLANE, adopted), /policy cannot be changed/)
+    assert.match(faultsOf(CAPTControlPlane, adopted, PLANE), /policy cannot be changed/)
   })
 
   it('takes IPv4 and IPv6 blocks', () => {

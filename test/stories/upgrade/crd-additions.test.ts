@@ -12,6 +12,10 @@ const FIXTURE = join(ROOT, 'test', 'support', 'fixtures', 'home-ededa56', 'crds.
 
 /** Rules that came later, and why objects written before them satisfy them or were of no use. */
 const ACCEPTED: Readonly<Record<string, string>> = {
+  "CAPTControlPlane: .spec: has the rule (has(self.policy) && self.policy == 'Adopted') != has(self.workspaceTemplateRef)":
+    'the policy is new, and workspaceTemplateRef was required',
+  "CAPTControlPlane: .spec: has the rule (has(self.policy) ? self.policy : 'Managed') == (has(oldSelf.policy) ? oldSelf.policy : 'Managed')":
+    'the field is new',
   "WorkspaceTemplateApply: .: has the rule !self.metadata.name.endsWith('.capt-drift')": 'a name that nobody chose',
   'WorkspaceTemplateApply: .: has the rule !has(self.spec.speculativeFor) || self.spec.speculativeFor != self.metadata.name':
     'the field is new',

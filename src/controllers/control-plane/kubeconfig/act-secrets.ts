@@ -1,6 +1,6 @@
 // Writes the Secrets of a control plane and starts the refresh of its token. A fault that a person must fix becomes a
 // cached result, which decides the condition; a fault of the API server is retried by the queue.
-import { type AnyObject, keyOf, pauseOf, type Secret, SecretKind } from '#api'
+import { type AnyObject, isAdopted, keyOf, pauseOf, type Secret, SecretKind } from '#api'
 import { isKubeError } from '#kube'
 import { CaptError, redact } from '#lib'
 import type { World } from '#runtime'
@@ -80,7 +80,8 @@ export async function startRefresh(world: World, ports: ActPorts, observed: Obse
 async function readConnection({ objects }: World, observed: Observed): Promise<Connection> {
   const { object, clusterName, facts, network } = observed
   const key = { namespace: object.metadata.namespace ?? '', name: connectionSecretName(clusterName) }
-  const secret = await objects.get<Secret>(SecretKind, key)
+  // Whoever may write Secrets must not name another server for an adopted cluster.
+  const secret = isAdopted(object) ? undefined : await objects.get<Secret>(SecretKind, key)
   return toConnection(facts, secret, network.clusterName ?? clusterName)
 }
 
