@@ -64,6 +64,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/run/version.ts'),
   },
   {
+    name: 'adopt',
+    group: 'Clusters',
+    summary: 'Adopt an EKS cluster that capt did not make: kubeconfig and add-ons, nothing created or destroyed',
+    load: () => import('./commands/clusters/adopt.ts'),
+  },
+  {
     name: 'apply',
     group: 'Clusters',
     summary: 'Check manifests field by field, then apply them',

@@ -1,5 +1,7 @@
 // Karpenter on clusters that already exist: survey, plan, install, upgrade, uninstall, doctor; and objects and values of
 // older versions brought to the current ones.
+export { decideAdoption } from './adopt/decide.ts'
+export { readHelmRelease } from './adopt/read-release.ts'
 export { type ConvertOptions, convert } from './convert/convert.ts'
 export { type Finding, isRefused, needsPerson } from './convert/finding.ts'
 export { type Manifest, readManifests, type Source } from './convert/manifests.ts'

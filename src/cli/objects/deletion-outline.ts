@@ -1,5 +1,5 @@
 // What a deletion takes away and in which order, and what remains, before anybody is asked.
-import { type AnyObject, CLUSTER_NAME_LABEL, type KindRef, WorkspaceTemplateApply } from '#api'
+import { type AnyObject, CLUSTER_NAME_LABEL, isAdopted, type KindRef, WorkspaceTemplateApply } from '#api'
 import type { Connected } from '#kube'
 import { type ClusterObjects, readClusterObjects } from '#view'
 
@@ -44,6 +44,17 @@ function clusterSteps({ applies, deliveries, infrastructure, controlPlane }: Clu
     .map(({ name }) => name)
     .reverse()
   const others = applies.filter((one) => !ofOwner(infrastructure).includes(one) && !ofOwner(controlPlane).includes(one))
+  if (controlPlane && isAdopted(controlPlane)) {
+    const found = deliveries
+      .flatMap(({ status }) => status?.stages ?? [])
+      .filter(({ adopted }) => adopted !== undefined)
+    const delivered = stages.filter((stage) => !found.some(({ name }) => name === stage))
+    return [
+      ...(delivered.length > 0 ? [`add-ons that capt delivered: ${delivered.join(', ')}`] : []),
+      ...applySteps(others),
+      'control plane: detached',
+    ]
+  }
   return [
     ...(stages.length > 0 ? [`add-ons: load balancers and volumes of workloads, then ${stages.join(', ')}`] : []),
     ...applySteps(others),
@@ -65,9 +76,13 @@ function applySteps(applies: readonly WorkspaceTemplateApply[]): readonly string
 
 const counted = (count: number): string => `${count} resource${count === 1 ? '' : 's'}`
 
-function clusterRemains({ applies, infrastructure }: ClusterObjects): readonly string[] {
+function clusterRemains({ applies, infrastructure, controlPlane }: ClusterObjects): readonly string[] {
   const vpc = infrastructure?.spec.existingVpcId
+  const name = infrastructure?.spec.clusterName ?? controlPlane?.metadata.name
   return [
+    ...(controlPlane && isAdopted(controlPlane)
+      ? [`EKS cluster ${name} and its workloads, which capt did not make`]
+      : []),
     ...(vpc === undefined ? [] : [`VPC ${vpc}, which capt did not make`]),
     ...keptResources(applies),
     'WorkspaceTemplates, AddonPipelines and credentials, which other clusters may use',

@@ -1,0 +1,180 @@
+// An EKS cluster that capt did not make, adopted through the shipped program: kubeconfig and add-ons work, a deletion detaches it, and the
+// account is as it was. AWS is moto with the stand-in; the workload behind the Kubernetes API is simulated.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { parseAllDocuments } from 'yaml'
+import {
+  AddonDelivery,
+  type AnyObject,
+  CAPTControlPlane,
+  clusterKind,
+  conditionOf,
+  DeploymentKind,
+  type KindRef,
+  NamespaceKind,
+  type Secret,
+  SecretKind,
+  ServiceKind,
+  WorkspaceTemplateApply,
+} from '#api'
+import { connect, loadKubeconfig } from '#kube'
+import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../../shipped/support.ts'
+import { CLUSTER, type ExistingCluster, startExistingCluster } from '../../support/aws/existing-cluster.ts'
+import { findMoto } from '../../support/aws/moto.ts'
+
+const HelmReleaseKind: KindRef = {
+  group: 'helm.toolkit.fluxcd.io',
+  version: 'v2',
+  kind: 'HelmRelease',
+  plural: 'helmreleases',
+  namespaced: true,
+}
+const program = findMoto()
+const skip = program === undefined && 'not installed: moto'
+
+describe('capt adopt', { skip, timeout: 600_000 }, () => {
+  let shipped: Shipped
+  let site: ExistingCluster
+  let home: UpHome
+  let connection: ReturnType<typeof connect>
+  let untouched: Readonly<Record<string, unknown>>
+
+  before(async () => {
+    shipped = shippedProgram()
+    site = await startExistingCluster(program!, shipped.folder)
+    untouched = await site.account()
+    const service = { selector: { app: 'source-controller' }, ports: [{ port: 80 }] }
+    const metadata = { name: 'source-controller', namespace: 'flux-system' }
+    await site.objects.create(ServiceKind, { apiVersion: 'v1', kind: 'Service', metadata, spec: service } as never)
+    home = await shipped.up('home', ['--engine', 'simulated'], { env: site.env })
+    connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
+  })
+  after(async () => {
+    await connection?.close()
+    await shipped?.end()
+    await site?.close()
+  })
+
+  const key = { namespace: 'default', name: CLUSTER }
+  const adopt = (...more: readonly string[]) =>
+    shipped.capt(['adopt', ...more, '--kubeconfig', home.kubeconfig], {
+      env: { ...shipped.env, ...site.env },
+      timeoutMs: 180_000,
+    })
+  const plane = () => connection.objects.get<CAPTControlPlane>(CAPTControlPlane, key)
+
+  const detach = async () => {
+    const args = ['delete', 'cluster', CLUSTER, '--yes', '--wait', '2m', '--kubeconfig', home.kubeconfig]
+    const gone = await shipped.capt(args, { timeoutMs: 180_000 })
+    assert.equal(gone.code, 0, gone.out + gone.err)
+    await waitUntil('the end of the Cluster', async () => {
+      const left = await connection.objects.get(clusterKind('v1beta2'), key)
+      return left === undefined && (await plane()) === undefined
+    })
+    return gone
+  }
+
+  it('prints the manifest and changes nothing without --yes', async () => {
+    const { code, out, err } = await adopt(CLUSTER)
+    assert.equal(code, 0, err)
+    assert.match(err, /EKS cluster demo, Kubernetes 1\.35, in vpc-/)
+    assert.match(err, /Flux \S+ runs and is left as it is/)
+    const kinds = parseAllDocuments(out).map((document) => (document.toJS() as { kind: string }).kind)
+    assert.deepEqual(kinds, ['CAPTCluster', 'CAPTControlPlane', 'Cluster'])
+    assert.equal(await plane(), undefined)
+    assert.match((await adopt('absent')).err, /CAPT_KARPENTER_CLUSTER/)
+    assert.match((await adopt(CLUSTER, '--karpenter')).err, /CAPT_ADOPT_KARPENTER/)
+  })
+
+  it('makes the cluster usable: version, endpoint, kubeconfig and add-ons, without a Terraform run', async () => {
+    const { code, out, err } = await adopt(CLUSTER, '--flux', '--yes', '--wait', '2m')
+    assert.equal(code, 0, out + err)
+    const found = (await plane())!
+    assert.equal(found.status?.phase, 'Ready')
+    assert.equal(found.status?.version, 'v1.35.0')
+    assert.equal(conditionOf(found, 'Adopted')?.status, 'True')
+    const secret = await connection.objects.get<Secret>(SecretKind, { ...key, name: `${CLUSTER}-kubeconfig` })
+    assert.match(Buffer.from(secret!.data!['value']!, 'base64').toString(), /token: k8s-aws-v1\./)
+    const nodes = await shipped.capt(['kubeconfig', CLUSTER, '--kubeconfig', home.kubeconfig])
+    assert.equal(nodes.code, 0, nodes.err)
+    const delivery = await connection.objects.get<AddonDelivery>(AddonDelivery, key)
+    assert.match(delivery?.status?.stages?.find(({ name }) => name === 'flux')?.adopted ?? '', /^2\./)
+    for await (const apply of connection.objects.list(WorkspaceTemplateApply, {})) assert.fail(apply.metadata.name)
+  })
+
+  it('takes over a Karpenter that Helm installed, with its namespace, version and values', async () => {
+    const namespace = 'karpenter'
+    await site.objects.create(NamespaceKind, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+    const labels = { 'app.kubernetes.io/name': 'karpenter', 'app.kubernetes.io/version': '1.13.0' }
+    const pod = { metadata: { labels }, spec: { containers: [{ name: 'controller', image: 'karpenter' }] } }
+    await site.objects.create(DeploymentKind, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'karpenter', namespace, labels },
+      spec: { selector: { matchLabels: labels }, template: pod },
+    } as never)
+    assert.match((await adopt(CLUSTER, '--karpenter')).err, /no Helm release with the name karpenter/)
+    const release = { name: 'karpenter', chart: { metadata: { version: '1.13.0' } }, config: { replicas: 1 } }
+    const packed = gzipSync(JSON.stringify(release)).toString('base64')
+    await site.objects.create(SecretKind, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: 'helm.sh/release.v1',
+      metadata: {
+        name: 'sh.helm.release.v1.karpenter.v1',
+        namespace,
+        labels: { owner: 'helm', name: 'karpenter', status: 'deployed', version: '1' },
+      },
+      data: { release: Buffer.from(packed).toString('base64') },
+    } as never)
+    const { code, out, err } = await adopt(CLUSTER, '--karpenter')
+    assert.equal(code, 0, err)
+    const documents = parseAllDocuments(out).map((document) => document.toJS() as Record<string, never>)
+    const pipeline = documents.find(({ kind }) => kind === 'AddonPipeline') as unknown as {
+      spec: { stages: { karpenter?: object }[] }
+    }
+    assert.partialDeepStrictEqual(pipeline.spec.stages.find(({ karpenter }) => karpenter)?.karpenter, {
+      namespace,
+      version: '1.13.0',
+      values: { replicas: 1 },
+    })
+    assert.match((await adopt(CLUSTER, '--karpenter', '--yes')).err, /Cluster demo is there already/)
+  })
+
+  it('is detached by a deletion: the EKS cluster, its account and its Flux are as they were', async () => {
+    const shop = { namespace: 'default', name: 'shop' }
+    const balancer = { type: 'LoadBalancer', selector: { app: 'shop' }, ports: [{ port: 80 }] }
+    await site.objects.create(ServiceKind, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: shop,
+      spec: balancer,
+    } as never)
+    const gone = await detach()
+    assert.match(gone.out + gone.err, /control plane: detached/)
+    assert.match(gone.out + gone.err, /EKS cluster demo and its workloads, which capt did not make/)
+    assert.deepEqual(await site.account(), untouched)
+    const service = await site.objects.get(ServiceKind, shop)
+    assert.ok(service && !service.metadata.deletionTimestamp, 'load balancers of a cluster that lives stay')
+    const answer = await site.moto.rest('eks', 'eu-west-1', 'GET', `/clusters/${CLUSTER}`)
+    assert.equal(((await answer.json()) as { cluster: { status: string } }).cluster.status, 'ACTIVE')
+    const flux = { namespace: 'flux-system', name: 'helm-controller' }
+    assert.ok(await site.objects.get(DeploymentKind, flux), 'a Flux that capt did not deliver stays')
+    assert.ok(await site.objects.get(DeploymentKind, { namespace: 'karpenter', name: 'karpenter' }))
+  })
+
+  it('keeps a Karpenter that was taken over when the cluster is detached', async () => {
+    const { code, out, err } = await adopt(CLUSTER, '--karpenter', '--yes')
+    assert.equal(code, 0, out + err)
+    const release = { namespace: 'karpenter', name: 'karpenter' }
+    const read = () => site.objects.get<AnyObject & { readonly spec: object }>(HelmReleaseKind, release)
+    await waitUntil('the HelmRelease of Karpenter', async () => (await read()) !== undefined, 120_000)
+    assert.partialDeepStrictEqual((await read())?.spec, { releaseName: 'karpenter', values: { replicas: 1 } })
+    await detach()
+    const kept = await read()
+    assert.ok(kept && !kept.metadata.deletionTimestamp)
+    assert.ok(await site.objects.get(DeploymentKind, release))
+    assert.deepEqual(await site.account(), untouched)
+  })
+})
