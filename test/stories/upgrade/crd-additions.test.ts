@@ -12,10 +12,18 @@ const FIXTURE = join(ROOT, 'test', 'support', 'fixtures', 'home-ededa56', 'crds.
 
 /** Rules that came later, and why objects written before them satisfy them or were of no use. */
 const ACCEPTED: Readonly<Record<string, string>> = {
+  "CAPTControlPlane: .spec: has the rule (has(self.controlPlaneConfig) && has(self.controlPlaneConfig.compute) ? self.controlPlaneConfig.compute : 'NodeGroups') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.compute) ? oldSelf.controlPlaneConfig.compute : 'NodeGroups')":
+    'a field that no older object has; left out it means what was done before',
+  "CAPTControlPlane: .spec: has the rule (has(self.controlPlaneConfig) && has(self.controlPlaneConfig.karpenter) && has(self.controlPlaneConfig.karpenter.__namespace__) ? self.controlPlaneConfig.karpenter.__namespace__ : 'kube-system') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.karpenter) && has(oldSelf.controlPlaneConfig.karpenter.__namespace__) ? oldSelf.controlPlaneConfig.karpenter.__namespace__ : 'kube-system')":
+    'a field that no older object has; left out it means what was done before',
   "CAPTControlPlane: .spec: has the rule (has(self.policy) && self.policy == 'Adopted') != has(self.workspaceTemplateRef)":
     'the policy is new, and workspaceTemplateRef was required',
   "CAPTControlPlane: .spec: has the rule (has(self.policy) ? self.policy : 'Managed') == (has(oldSelf.policy) ? oldSelf.policy : 'Managed')":
     'the field is new',
+  "CAPTControlPlane: .spec.controlPlaneConfig: has the rule !has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'":
+    'two fields that no older object has',
+  "CAPTControlPlaneTemplate: .spec.template.spec.controlPlaneConfig: has the rule !has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'":
+    'two fields that no older object has',
   "WorkspaceTemplateApply: .: has the rule !self.metadata.name.endsWith('.capt-drift')": 'a name that nobody chose',
   'WorkspaceTemplateApply: .: has the rule !has(self.spec.speculativeFor) || self.spec.speculativeFor != self.metadata.name':
     'the field is new',
