@@ -40,6 +40,10 @@ interface Advice {
 
 /** What people can do about a wait that does not end by itself. */
 const ADVICE: Readonly<Record<string, Advice>> = {
+  ApprovalRequired: {
+    why: 'nothing is applied before a person has read the plan and approved it',
+    todo: 'read the plan with capt plan, then approve or deny it with capt approve, as the message shows',
+  },
   TemplateMissing: {
     why: 'a run needs its template; it starts by itself once the template is there',
     todo: 'apply the manifest of the template, or correct the reference to it; capt get workspacetemplates -A lists those that exist',

@@ -13,6 +13,7 @@ import {
 import { applyBranch } from './apply-branch.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
+import { type ClusterMachines, machineBranches, replicaFact } from './machine-branches.ts'
 import { stopOf } from './stops.ts'
 
 export interface ClusterObjects {
@@ -20,12 +21,13 @@ export interface ClusterObjects {
   readonly infrastructure?: CAPTCluster
   readonly controlPlane?: CAPTControlPlane
   readonly pools?: readonly CAPTMachinePool[]
+  readonly machines?: ClusterMachines
   readonly applies: readonly WorkspaceTemplateApply[]
   readonly deliveries: readonly AddonDelivery[]
 }
 
 export function clusterTree(objects: ClusterObjects): Branch {
-  const { cluster, infrastructure, controlPlane, pools = [], applies, deliveries } = objects
+  const { cluster, infrastructure, controlPlane, pools = [], machines, applies, deliveries } = objects
   const ownedBy = (owner: AnyObject) =>
     applies
       .filter((apply) => apply.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid))
@@ -34,6 +36,7 @@ export function clusterTree(objects: ClusterObjects): Branch {
     ...(infrastructure ? [infrastructureBranch(infrastructure, ownedBy(infrastructure))] : []),
     ...(controlPlane ? [controlPlaneBranch(controlPlane, ownedBy(controlPlane))] : []),
     ...pools.map((pool) => poolBranch(pool, ownedBy(pool))),
+    ...(machines ? machineBranches(machines, { branchOf, ownedBy }) : []),
     ...deliveries.map(deliveryBranch),
   ]
   const found = clusterState(cluster, children)
@@ -113,7 +116,7 @@ function controlPlaneBranch(object: CAPTControlPlane, children: readonly Branch[
 function poolBranch(object: CAPTMachinePool, children: readonly Branch[]): Branch {
   const state = stateOf(object)
   const { replicas, version } = object.status ?? {}
-  const nodes = replicas === undefined ? '' : `${replicas} ${replicas === 1 ? 'node' : 'nodes'}`
+  const nodes = replicas === undefined ? '' : replicaFact(replicas, 'node')
   const fact = [nodes, version, object.spec.instanceTypes?.join(' or ')].filter(Boolean).join(', ')
   return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
 }

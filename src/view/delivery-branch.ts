@@ -69,11 +69,13 @@ function stageStop(stage: Stage, { metadata, spec }: AddonDelivery): Stop | unde
   const found = stage.healthy?.evidence?.join(', ') || stage.message || stage.reason || 'it failed'
   const attempts = stage.attempts ? ` after ${stage.attempts} ${stage.attempts === 1 ? 'retry' : 'retries'}` : ''
   const look = `capt kubeconfig ${spec.clusterName} > kubeconfig; kubectl --kubeconfig kubeconfig get pods -A`
+  const what = error?.message ?? found
+  const message = stage.message === what ? undefined : stage.message
   return {
-    what: `${stage.name}: ${error?.message ?? found}`,
+    what: `${stage.name}: ${what}`,
     why: isFailed
-      ? `no further attempt follows${attempts}${stage.message && stage.message !== error?.message ? `: ${stage.message}` : ''}`
-      : (stage.message ?? `what was delivered does not work yet${attempts}`),
+      ? `no further attempt follows${attempts}${message ? `: ${message}` : ''}`
+      : (message ?? `what was delivered does not work${attempts}; it is looked at again by itself`),
     todo: `${error?.hint ?? `look at its pods: ${look}`}${error ? ` (capt explain ${error.code})` : ''}; capt retry adeliv ${metadata.name} tries again at once`,
     ...((stage.failedAt ?? stage.healthy?.since) ? { since: stage.failedAt ?? stage.healthy?.since } : {}),
     safe: stage.delivered?.equal ? 'what was delivered is unchanged' : 'nothing of this stage was removed',

@@ -5,12 +5,15 @@ import {
   type AnyObject,
   type CAPTCluster,
   type CAPTControlPlane,
+  type CAPTMachineDeployment,
+  type CAPTMachinePool,
   conditionOf,
   readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
 import { ownValue } from '#lib'
 import type { ClusterObjects } from './cluster-tree.ts'
+import { replicaFact } from './machine-branches.ts'
 import { isRunning } from './stops.ts'
 
 export interface Milestone {
@@ -26,8 +29,17 @@ export function milestonesOf(objects: ClusterObjects): readonly Milestone[] {
   return [
     ...(infrastructure ? networkMilestones(infrastructure, applies) : []),
     ...(controlPlane ? controlPlaneMilestones(controlPlane, applies) : []),
+    ...(objects.pools ?? []).flatMap(poolMilestones),
+    ...(objects.machines?.deployments ?? []).flatMap(deploymentMilestones),
     ...deliveries.flatMap((delivery) => deliveryMilestones(delivery, cluster)),
   ]
+}
+
+const RUN_SUBJECTS: Readonly<Record<string, string>> = {
+  CAPTCluster: 'VPC',
+  CAPTControlPlane: 'control plane',
+  CAPTMachinePool: 'pool',
+  CAPTMachine: 'machine',
 }
 
 /** The Terraform run that is under way now, for a progress bar. */
@@ -39,7 +51,7 @@ export function runningApply(
   const owner = apply.metadata.ownerReferences?.[0]?.kind
   const [, done = '0', of = '0'] = /^(\d+) of (\d+)/.exec(apply.status?.run?.progress ?? '') ?? []
   return {
-    subject: owner === 'CAPTControlPlane' ? 'control plane' : owner === 'CAPTCluster' ? 'VPC' : apply.metadata.name,
+    subject: ownValue(RUN_SUBJECTS, owner ?? '') ?? apply.metadata.name,
     verb: `terraform ${apply.status?.run?.verb ?? 'apply'}`,
     done: Number(done),
     of: Number(of),
@@ -98,6 +110,24 @@ function controlPlaneMilestones(
         ]
       : []),
   ]
+}
+
+function poolMilestones(pool: CAPTMachinePool): readonly Milestone[] {
+  const { name } = pool.metadata
+  const { readyReplicas = 0, version } = pool.status ?? {}
+  if (conditionOf(pool, 'Ready')?.status !== 'True' || readyReplicas === 0) return []
+  const facts = [replicaFact(readyReplicas, 'node'), pool.spec.instanceTypes?.join(' or '), version]
+  return [
+    { id: `pool-${name}`, subject: 'pool', word: 'ready', evidence: `${name}: ${facts.filter(Boolean).join(', ')}` },
+  ]
+}
+
+function deploymentMilestones(deployment: CAPTMachineDeployment): readonly Milestone[] {
+  const { name } = deployment.metadata
+  const { availableReplicas = 0 } = deployment.status ?? {}
+  if (conditionOf(deployment, 'Ready')?.status !== 'True' || availableReplicas === 0) return []
+  const facts = `${replicaFact(availableReplicas, 'machine')}, ${deployment.spec.template.spec.instanceType}`
+  return [{ id: `machines-${name}`, subject: 'machines', word: 'available', evidence: `${name}: ${facts}` }]
 }
 
 function appliedMilestone(

@@ -1,10 +1,14 @@
-// Reads a Cluster with everything that belongs to it: infrastructure, control plane, node pools, applies and deliveries.
+// Reads a Cluster with everything that belongs to it: infrastructure, control plane, node pools,
+// machines, applies and deliveries.
 import {
   AddonDelivery,
   type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
+  CAPTMachine,
+  CAPTMachineDeployment,
   CAPTMachinePool,
+  CAPTMachineSet,
   CLUSTER_NAME_LABEL,
   type KindRef,
   notFound,
@@ -29,6 +33,9 @@ export async function readClusterObjects(
       found.push(object)
     return found.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   }
+  // An installation of an older version does not serve every kind.
+  const served = async <T extends AnyObject>(of: KindRef): Promise<T[]> =>
+    (await labelled<T>(of).catch(ignore('KindNotServed'))) ?? []
   const infrastructure = infrastructureRef?.kind === CAPTCluster.kind ? infrastructureRef.name : undefined
   const controlPlane = controlPlaneRef?.kind === CAPTControlPlane.kind ? controlPlaneRef.name : undefined
   return {
@@ -39,8 +46,12 @@ export async function readClusterObjects(
     ...(controlPlane
       ? { controlPlane: await objects.get<CAPTControlPlane>(CAPTControlPlane, { namespace, name: controlPlane }) }
       : {}),
-    // An installation of an older version does not serve them.
-    pools: (await labelled<CAPTMachinePool>(CAPTMachinePool).catch(ignore('KindNotServed'))) ?? [],
+    pools: await served<CAPTMachinePool>(CAPTMachinePool),
+    machines: {
+      deployments: await served<CAPTMachineDeployment>(CAPTMachineDeployment),
+      sets: await served<CAPTMachineSet>(CAPTMachineSet),
+      machines: await served<CAPTMachine>(CAPTMachine),
+    },
     applies: await labelled<WorkspaceTemplateApply>(WorkspaceTemplateApply),
     deliveries: await labelled<AddonDelivery>(AddonDelivery),
   }
