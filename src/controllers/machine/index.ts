@@ -1,13 +1,17 @@
 // The controller for CAPTMachine: one EC2 instance, by the InfraMachine contract of Cluster API or on its own.
 import {
+  type AnyObject,
   CAPTControlPlane,
   CAPTMachine,
+  CAPTMachinePool,
   isExternallyManaged,
+  type Key,
   type KindRef,
   keyOf,
   keyText,
   WorkspaceTemplateApply,
 } from '#api'
+import type { Cache } from '#kube'
 import type { Controller } from '#runtime'
 import { isSameApply } from '../shared/apply.ts'
 import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
@@ -43,7 +47,7 @@ export function captMachineController(options: CaptMachineOptions): Controller<C
       },
       {
         kind: WorkspaceTemplateApply,
-        toKeys: (changed) => ownersOf(changed, CAPTMachine.kind),
+        toKeys: (changed, cache) => [...ownersOf(changed, CAPTMachine.kind), ...waitingForPool(changed, cache)],
         ignores: isSameApply,
       },
       // Read to find the run of the control plane; its Cluster reports when that is over.
@@ -59,4 +63,13 @@ export function captMachineController(options: CaptMachineOptions): Controller<C
     act: (world, observed, action) => actOnMachine(world, { workloads, drains }, observed, action),
     status: statusOf,
   }
+}
+
+/** Machines that have no instance yet may wait for the node group that the run of a pool makes. */
+function waitingForPool(changed: AnyObject, cache: Cache): readonly Key[] {
+  if (ownersOf(changed, CAPTMachinePool.kind).length === 0) return []
+  return clusterValues(changed)
+    .flatMap((value) => cache.list<CAPTMachine>(CAPTMachine, { index: BY_CLUSTER, value }))
+    .filter(({ spec }) => spec.providerID === undefined)
+    .map(keyOf)
 }
