@@ -47,7 +47,12 @@ export async function performUpgrade(
       await request(ports, state, step)
       requested = step
     }
-    if (waitMs === 0 && step) return { is: 'begun', step, left: steps.length - 1 }
+    if (waitMs === 0 && step) {
+      const isHeld = step.by === 'capt' && !isSame(step, requested)
+      return isHeld
+        ? { is: 'late', message: `${step.name} ${step.to} was not begun: ${waiting}` }
+        : { is: 'begun', step, left: steps.length - 1 }
+    }
     if (ports.clock.monotonic() - started >= waitMs)
       return { is: 'late', message: waiting ?? `${step!.name} ${step!.to} is not reached yet` }
     await sleep(ports.clock, LOOK_MS, ports.signal)
