@@ -130,8 +130,9 @@ const page = await build({
 })
 for (const name of ['index.html', 'icon.svg'])
   copyFileSync(join(root, 'src', 'dashboard', name), join(outdir, 'page', name))
-// capt demo applies it.
-copyFileSync(join(root, 'examples', 'simulation.yaml'), join(outdir, 'simulation.yaml'))
+// capt demo applies them.
+for (const name of ['simulation.yaml', 'node-pool.yaml', 'machines.yaml'])
+  copyFileSync(join(root, 'examples', name), join(outdir, name))
 // capt up creates them in a new home.
 mkdirSync(join(outdir, 'templates'), { recursive: true })
 for (const name of ['vpc', 'eks-controlplane'])

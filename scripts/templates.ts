@@ -265,6 +265,31 @@ export function nodePoolExample(): Manifest[] {
   ]
 }
 
+function machinesExample(): Manifest[] {
+  const labels = { deployment: 'demo-machines' }
+  return [
+    workspaceTemplate(TEMPLATES.simulatedMachine),
+    {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
+      kind: 'CAPTMachineDeployment',
+      metadata: { name: 'demo-machines', labels: { 'cluster.x-k8s.io/cluster-name': 'demo' } },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            workspaceTemplateRef: { name: TEMPLATES.simulatedMachine.folder },
+            instanceType: 'm7i.large',
+            nodeGroupRef: { name: 'demo-workers' },
+          },
+        },
+        strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      },
+    },
+  ]
+}
+
 /** clusterctl substitutes `${…}` everywhere, also inside HCL: there a dollar is written twice. */
 function escapeForClusterctl(manifest: Manifest): Manifest {
   const spec = JSON.parse(JSON.stringify(manifest['spec']), (_key, value: unknown) =>
@@ -324,6 +349,8 @@ export function templateFiles(): Map<string, string> {
   const topologyNote = `${HEAD}# The same from a ClusterClass; core Cluster API makes the parts (feature gate ClusterTopology).\n`
   const poolNote = `${HEAD}# A pool of nodes for the cluster of simulation.yaml: apply that first.\n`
   files.set('examples/node-pool.yaml', toYaml(nodePoolExample(), poolNote))
+  const machinesNote = `${HEAD}# Machines beside the pool of node-pool.yaml: apply that and simulation.yaml first.\n`
+  files.set('examples/machines.yaml', toYaml(machinesExample(), machinesNote))
   files.set('examples/topology.yaml', toYaml(topologyExample(), topologyNote))
   return files
 }

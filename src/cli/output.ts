@@ -25,8 +25,9 @@ export async function printData(data: unknown, output: 'json' | 'yaml', io: Io):
   io.stdout.write(stringify(data, { lineWidth: 0, aliasDuplicateObjects: false }))
 }
 
-function painter(io: Io): (state: State, text: string) => string {
-  const colours = picocolors.createColors(io.colour)
+/** Colours a text by the state that it names. */
+export function painter(isColoured: boolean): (state: State, text: string) => string {
+  const colours = picocolors.createColors(isColoured)
   const byState: Record<State, (text: string) => string> = {
     ready: colours.green,
     working: colours.cyan,
@@ -41,7 +42,7 @@ function painter(io: Io): (state: State, text: string) => string {
 
 /** Lines end at the width of a terminal; text for a pipe or a file is written whole. */
 export function renderOptions(io: Io): RenderOptions {
-  return { width: io.stdout.columns, wraps: io.stdout.isTerminal, now: io.clock.now(), paint: painter(io) }
+  return { width: io.stdout.columns, wraps: io.stdout.isTerminal, now: io.clock.now(), paint: painter(io.colour) }
 }
 
 /** Of every command that asks with `confirm`. */

@@ -1,0 +1,63 @@
+// The fourth chapter: Kubernetes is upgraded, its plan is shown as a person would read it, and approved.
+import { clusterKind, WorkspaceTemplateApply } from '#api'
+import { decideOnPlan, readPlanText } from '#engine'
+import { performUpgrade, planUpgrade, readState } from '#upgrade'
+import { clusterTree } from '#view'
+import { renderPlan } from '../../commands/clusters/upgrade-plan.ts'
+import { outlinePlan } from '../plan-outline.ts'
+import { CLUSTER, type Story } from '../story.ts'
+
+const APPLY = { namespace: CLUSTER.namespace, name: `${CLUSTER.name}-eks-controlplane-apply` }
+
+export async function showUpgrade(story: Story): Promise<void> {
+  const { screen, connected, io } = story
+  const { objects } = connected
+  const kind = clusterKind('v1beta2')
+  const plan = planUpgrade(await readState(kind, CLUSTER.name, connected), undefined)
+  screen.chapter(`An upgrade to Kubernetes ${plan.to}, with a plan that a person approves`, [
+    `kubectl patch wtapply ${APPLY.name} --type merge -p '{"spec":{"approval":"Manual"}}'`,
+    `capt upgrade ${CLUSTER.name}`,
+  ])
+  screen.text(`\n${renderPlan(plan)}\n`)
+  await objects.patch(WorkspaceTemplateApply, APPLY, { type: 'merge', body: { spec: { approval: 'Manual' } } })
+  const ports = { ...connected, clusterKind: kind, clock: io.clock, signal: io.signal, progress: () => {} }
+  await story.until('waiting for the control plane to settle', async () => {
+    const outcome = await performUpgrade(ports, CLUSTER.name, plan.to, 0)
+    return outcome.is === 'late' ? undefined : outcome
+  })
+  const {
+    hash = '',
+    change,
+    add,
+    destroy,
+  } = await story.until('waiting for the plan', ({ applies }) => {
+    const proposed = applies.find(({ metadata }) => metadata.name === APPLY.name)?.status?.plan
+    return proposed?.approval === 'Required' ? proposed : undefined
+  })
+  const text = await readPlanText(objects, APPLY)
+  const evidence = `${hash}: ${add} to add, ${change} to change, ${destroy} to destroy`
+  screen.fact({ subject: 'control plane', word: 'plan waits', evidence, state: 'waiting' })
+  screen.text(`\n  $ capt plan ${APPLY.name}          # every attribute; in short:\n`)
+  if (text) screen.text(outlinePlan(text))
+  screen.text(`  $ capt approve ${APPLY.name} --plan ${hash}          # here the demo itself approves\n\n`)
+  const { user } = await decideOnPlan(objects, APPLY, { plan: hash, deny: false }, io.clock.now())
+  screen.fact({ subject: 'control plane', word: 'plan approved', evidence: `by ${user}`, state: 'working' })
+  await reportVersions(story, plan.to)
+}
+
+async function reportVersions(story: Story, to: string): Promise<void> {
+  const { screen } = story
+  let isUpgraded = false
+  const pool = await story.until('waiting for the new version', (found) => {
+    const { controlPlane, pools = [] } = found
+    if (!isUpgraded && controlPlane?.status?.version === `v${to}.0`) {
+      isUpgraded = true
+      screen.fact({ subject: 'control plane', word: 'upgraded', evidence: `runs v${to}.0` })
+    }
+    const moved = pools.find(({ status }) => status?.version === to)
+    return moved && clusterTree(found).state === 'ready' ? moved : undefined
+  })
+  const { readyReplicas = 0 } = pool.status ?? {}
+  const evidence = `${pool.metadata.name}: ${readyReplicas} nodes replaced, ${to}, after the control plane`
+  screen.fact({ subject: 'pool', word: 'upgraded', evidence })
+}
