@@ -1,8 +1,8 @@
 // What the server of the page sends, by name of the event. Made from trees and rows of #view: no object of the API server
 // is sent as it is.
-import type { Branch, State, Stop } from '#view'
+import type { Branch, NodeRow, State, Stop } from '#view'
 
-export type { Branch, State }
+export type { Branch, NodeRow, State }
 
 export interface Hello {
   readonly version: string
@@ -112,6 +112,7 @@ export interface ClusterSections {
   /** Why it does not go on; plans that wait for approval aside. */
   readonly stops: readonly NamedStop[]
   readonly runs: readonly RunView[]
+  readonly nodes: readonly NodeRow[]
   readonly stages: readonly StageView[]
   readonly events: readonly TimelineEntry[]
 }

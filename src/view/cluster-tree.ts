@@ -14,6 +14,7 @@ import { applyBranch } from './apply-branch.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
 import { type ClusterMachines, machineBranches, replicaFact } from './machine-branches.ts'
+import type { CorePool } from './nodes.ts'
 import { stopOf } from './stops.ts'
 
 export interface ClusterObjects {
@@ -22,6 +23,8 @@ export interface ClusterObjects {
   readonly controlPlane?: CAPTControlPlane
   readonly pools?: readonly CAPTMachinePool[]
   readonly machines?: ClusterMachines
+  /** MachinePools of core, which say how many nodes a pool should have. */
+  readonly corePools?: readonly CorePool[]
   readonly applies: readonly WorkspaceTemplateApply[]
   readonly deliveries: readonly AddonDelivery[]
 }

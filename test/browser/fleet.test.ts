@@ -117,6 +117,27 @@ describe('The page of a fleet', { skip: !chromiumPath && 'chromium is not instal
     await close()
   })
 
+  it('shows the nodes of a cluster: pools, deployments with their machines, and node pools of Karpenter', async () => {
+    const { page, problems, close } = await openPage(browser, at('/clusters/default/shop'))
+    const nodes = page.getByRole('region', { name: 'Nodes' })
+    await nodes.getByRole('row', { name: /^shop-pool/ }).waitFor()
+    const rows = await nodes.getByRole('row').allInnerTexts()
+    assert.deepEqual(
+      rows.map((text) => text.split(/\s*[\n\t]\s*/).filter(Boolean)),
+      [
+        ['Name', 'Ready', 'Instance type', 'Version', 'State'],
+        ['shop-pool', 'CAPTMachinePool', '2 of 3', 'm7i.large, m6i.large', '1.35', 'waiting', '2 of 3 nodes are ready'],
+        ['batch', 'CAPTMachineDeployment', '1 of 1', 'c7g.xlarge', '–', 'ready'],
+        ['batch-1', 'CAPTMachineSet', '1 of 1', 'c7g.xlarge', '–', 'ready'],
+        ['batch-1-x', 'CAPTMachine', '1 of 1', 'c7g.xlarge', '–', 'ready', 'ip-10-0-0-7, i-0a1b'],
+        ['spot', 'NodePool', '–', '–', '–', 'healthy', 'Ready'],
+      ],
+    )
+    await takePicture(page, 'dashboard-nodes')
+    assert.deepEqual(problems, [])
+    await close()
+  })
+
   it('never gets a secret: neither a value of a spec, an output nor a Secret', async () => {
     const bodies: Promise<string>[] = []
     const { page, close } = await openPage(browser, link)

@@ -3,6 +3,7 @@ import type { ClusterSections, NamedStop, RunView, StageView, TimelineEntry } fr
 import { ageOf } from '../model/text.ts'
 import { cluster, now } from '../state/store.ts'
 import { Advice, Copy, Link, Progress, StateBadge, StateIcon } from './marks.tsx'
+import { Nodes } from './nodes.tsx'
 import { Tree } from './tree.tsx'
 
 export function Cluster({ namespace, name }: { namespace: string; name: string }) {
@@ -18,7 +19,7 @@ export function Cluster({ namespace, name }: { namespace: string; name: string }
         </p>
       </div>
     )
-  const { row, tree, stops, runs, stages, events } = found
+  const { row, tree, stops, runs, nodes, stages, events } = found
   return (
     <article class="cluster">
       <Heading row={row} />
@@ -30,6 +31,7 @@ export function Cluster({ namespace, name }: { namespace: string; name: string }
             <h2 id="objects">Objects</h2>
             <Tree branch={tree} namespace={namespace} cluster={name} runs={new Set(runs.map((run) => run.name))} />
           </section>
+          {nodes.length > 0 && <Nodes nodes={nodes} />}
           {runs.length > 0 && (
             <section aria-labelledby="runs">
               <h2 id="runs">Terraform runs</h2>

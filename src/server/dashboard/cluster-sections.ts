@@ -8,6 +8,7 @@ import {
   type ClusterObjects,
   clusterTree,
   deliveryBranch,
+  nodeRows,
   runningApply,
   type State,
   stopsIn,
@@ -23,6 +24,7 @@ export function sectionsOf(objects: ClusterObjects, events: readonly PageEvent[]
     tree,
     stops: stopsOf(objects, tree),
     runs: objects.applies.map(runOf),
+    nodes: nodeRows(objects).map((row) => ({ ...row, fact: redact(row.fact) })),
     stages: objects.deliveries.flatMap(stagesOf),
     events: timelineOf(events),
   }

@@ -4,9 +4,14 @@ import {
   AddonDelivery,
   CAPTCluster,
   CAPTControlPlane,
+  CAPTMachine,
+  CAPTMachineDeployment,
+  CAPTMachinePool,
+  CAPTMachineSet,
   clusterKind,
   EventKind,
   type KindRef,
+  machinePoolKind,
   WorkspaceTemplateApply,
 } from '#api'
 import { type Server, servedKind } from '#kube'
@@ -15,12 +20,24 @@ import { CaptError, parseJson } from '#lib'
 interface Visible {
   readonly cluster: KindRef
   readonly others: readonly KindRef[]
+  /** MachinePool in the version that the server serves; undefined where it is not among the others. */
+  readonly corePool: KindRef | undefined
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined
   readonly notices: readonly string[]
 }
 
-const OTHERS: readonly KindRef[] = [CAPTCluster, CAPTControlPlane, WorkspaceTemplateApply, AddonDelivery, EventKind]
+const OTHERS: readonly KindRef[] = [
+  CAPTCluster,
+  CAPTControlPlane,
+  CAPTMachinePool,
+  CAPTMachineDeployment,
+  CAPTMachineSet,
+  CAPTMachine,
+  WorkspaceTemplateApply,
+  AddonDelivery,
+  EventKind,
+]
 
 /** `fallback` is used where the caller may not list Clusters of all namespaces. */
 export async function findVisible(
@@ -39,12 +56,13 @@ export async function findVisible(
     notices.push(`Only the namespace ${scope} is shown: you may not list Clusters of all namespaces.`)
   }
   const others: KindRef[] = []
-  for (const kind of OTHERS) {
+  const corePool = await servedKind(server, machinePoolKind)
+  for (const kind of [...OTHERS, corePool]) {
     if (!(await isServed(server, kind))) continue
     if (await mayList(server, kind, scope)) others.push(kind)
     else notices.push(`${kind.kind} objects are not shown: you may not list them.`)
   }
-  return { cluster, others, namespace: scope, notices }
+  return { cluster, others, corePool: others.find((kind) => kind === corePool), namespace: scope, notices }
 }
 
 async function isServed(server: Server, { group, version, plural }: KindRef): Promise<boolean> {

@@ -5,6 +5,10 @@ import {
   type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
+  CAPTMachine,
+  CAPTMachineDeployment,
+  CAPTMachinePool,
+  CAPTMachineSet,
   CLUSTER_NAME_LABEL,
   EventKind,
   type KindRef,
@@ -12,7 +16,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { type Connection, type Objects, serverOf } from '#kube'
-import type { ClusterObjects } from '#view'
+import type { ClusterObjects, CorePool } from '#view'
 import { findVisible } from './kinds.ts'
 import { leanApply, leanEvent, type PageEvent } from './projections.ts'
 
@@ -50,7 +54,7 @@ export async function openWorld(
   signal: AbortSignal,
 ): Promise<World> {
   const { client, informers, objects } = connection
-  const { cluster, others, namespace, notices } = await findVisible(serverOf(client), scope)
+  const { cluster, others, corePool, namespace, notices } = await findVisible(serverOf(client), scope)
   const limits = namespace === undefined ? {} : { namespace }
   const has = (kind: KindRef) => others.includes(kind)
   informers.register(cluster, { ...limits, indexes: { referred } })
@@ -113,13 +117,23 @@ export async function openWorld(
         cluster: found,
         ...(infrastructure ? { infrastructure } : {}),
         ...(controlPlane ? { controlPlane } : {}),
+        pools: listOf<CAPTMachinePool>(CAPTMachinePool, id),
+        corePools: corePool ? listOf<CorePool>(corePool, id) : [],
+        machines: {
+          deployments: listOf<CAPTMachineDeployment>(CAPTMachineDeployment, id),
+          sets: listOf<CAPTMachineSet>(CAPTMachineSet, id),
+          machines: listOf<CAPTMachine>(CAPTMachine, id),
+        },
         applies: listOf<WorkspaceTemplateApply>(WorkspaceTemplateApply, id),
         deliveries: listOf<AddonDelivery>(AddonDelivery, id),
       }
     },
-    eventsOf({ cluster: own, infrastructure, controlPlane, applies, deliveries }) {
+    eventsOf({ cluster: own, infrastructure, controlPlane, pools = [], machines, applies, deliveries }) {
       if (!has(EventKind)) return []
-      const about = [own, infrastructure, controlPlane, ...applies, ...deliveries].filter((one) => one !== undefined)
+      const nodes = [...pools, ...(machines?.deployments ?? []), ...(machines?.machines ?? [])]
+      const about = [own, infrastructure, controlPlane, ...nodes, ...applies, ...deliveries].filter(
+        (one) => one !== undefined,
+      )
       return about.flatMap((one) =>
         informers.list<AnyObject>(EventKind, { index: 'about', value: ownersOf(one) }),
       ) as unknown as PageEvent[]

@@ -2,9 +2,17 @@
 // another provider, so that they are one object each; one has everything of capt.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALL_KINDS, type AnyObject, clusterKind, EventKind, type KindRef, toCustomResourceDefinition } from '#api'
+import {
+  ALL_KINDS,
+  type AnyObject,
+  clusterKind,
+  EventKind,
+  type KindRef,
+  machinePoolKind,
+  toCustomResourceDefinition,
+} from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
-import { clusterDefinition, convertCluster } from '#core'
+import { clusterDefinition, convertCluster, convertMachinePool, machinePoolDefinition } from '#core'
 import { type Connection, connect, loadKubeconfig } from '#kube'
 
 export const CANARY = 'cnry-of-the-page'
@@ -24,8 +32,11 @@ export const nameOf = (index: number): string => `cluster-${String(index).padSta
 export async function startFleet(folder: string, count: number): Promise<Fleet> {
   const server: ApiServer = await startApiServer({
     dataDir: join(folder, 'api'),
-    crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition()],
-    converters: { 'cluster.x-k8s.io/Cluster': convertCluster } as never,
+    crds: [...ALL_KINDS.map(toCustomResourceDefinition), clusterDefinition(), machinePoolDefinition()],
+    converters: {
+      'cluster.x-k8s.io/Cluster': convertCluster,
+      'cluster.x-k8s.io/MachinePool': convertMachinePool,
+    } as never,
   })
   const kubeconfig = join(folder, 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
@@ -138,10 +149,17 @@ async function writeShop(write: (kind: KindRef, object: never) => Promise<AnyObj
       { name: 'shop-vpc', ownerReferences: [owner] },
     ),
   )
+  await writeNodes(write, object)
   const healthy = { status: 'True', evidence: ['2 Deployments available'], since: AT }
   const stages = [
     { name: 'flux', state: 'Healthy', wantedVersion: '2.9.5', delivered: { equal: true, resources: [] }, healthy },
     { name: 'karpenter', state: 'Waiting', reason: 'NeedsNotReady', message: 'Waiting for the network' },
+    {
+      name: 'node-pool',
+      state: 'Healthy',
+      delivered: { equal: true, resources: [] },
+      healthy: { ...healthy, evidence: ['EC2NodeClass default Ready', 'NodePool spot Ready'] },
+    },
   ]
   await write(
     kindOf('AddonDelivery'),
@@ -176,3 +194,57 @@ async function writeShop(write: (kind: KindRef, object: never) => Promise<AnyObj
     data: { value: btoa(CANARY) },
   } as never)
 }
+
+type MakeObject = (kind: string, spec: object, status: object, more?: object) => never
+
+/** A pool with one node too few, and a deployment of one machine. */
+async function writeNodes(write: (kind: KindRef, object: never) => Promise<AnyObject>, object: MakeObject) {
+  const owner = ({ apiVersion, kind, metadata: { name, uid } }: AnyObject) => ({
+    ownerReferences: [{ apiVersion, kind, name, uid }],
+  })
+  const template = { spec: { clusterName: 'shop', bootstrap: { dataSecretName: '' }, infrastructureRef: poolRef } }
+  const core = await write(machinePoolKind('v1beta2'), {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachinePool',
+    metadata: { namespace: 'default', name: 'shop-pool', labels: { 'cluster.x-k8s.io/cluster-name': 'shop' } },
+    spec: { clusterName: 'shop', replicas: 3, template },
+  } as never)
+  const short = condition('Ready', 'False', 'NodesNotReady', '2 of 3 nodes are ready')
+  await write(
+    kindOf('CAPTMachinePool'),
+    object(
+      'CAPTMachinePool',
+      { workspaceTemplateRef: { name: 'node-group' }, instanceTypes: ['m7i.large', 'm6i.large'] },
+      { readyReplicas: 2, replicas: 2, version: '1.35', conditions: [short] },
+      { name: 'shop-pool', ...owner(core) },
+    ),
+  )
+  const machine = {
+    workspaceTemplateRef: { name: 'machine' },
+    instanceType: 'c7g.xlarge',
+    nodeGroupRef: { name: 'shop-pool' },
+  }
+  const labels = { deployment: 'batch' }
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: machine } }
+  const status = { replicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [condition('Ready', 'True')] }
+  const deployment = await write(
+    kindOf('CAPTMachineDeployment'),
+    object('CAPTMachineDeployment', spec, status, { name: 'batch' }),
+  )
+  const set = await write(
+    kindOf('CAPTMachineSet'),
+    object('CAPTMachineSet', spec, status, { name: 'batch-1', ...owner(deployment) }),
+  )
+  const conditions = [condition('Ready', 'True'), condition('NodeHealthy', 'True')]
+  await write(
+    kindOf('CAPTMachine'),
+    object(
+      'CAPTMachine',
+      machine,
+      { instanceId: 'i-0a1b', nodeRef: { name: 'ip-10-0-0-7' }, conditions },
+      { name: 'batch-1-x', ...owner(set) },
+    ),
+  )
+}
+
+const poolRef = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'CAPTMachinePool', name: 'shop-pool' }
