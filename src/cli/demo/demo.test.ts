@@ -5,7 +5,7 @@ import type { ClusterObjects } from '#view'
 import { goneSince } from './chapters/deletion.ts'
 import { drawTranscript } from './picture.ts'
 import { outlinePlan } from './plan-outline.ts'
-import { renderFact, stampOf } from './screen.ts'
+import { renderCommand, renderFact, stampOf } from './screen.ts'
 
 const fact = { subject: 'flux', word: 'healthy', evidence: 'four CRDs established, two Deployments available' }
 
@@ -29,6 +29,21 @@ describe('A fact of the demo', () => {
   it('keeps its columns for hours', () => {
     for (const ms of [0, 99_900, 100_000, 59 * 60_000]) assert.equal(stampOf(ms).length, 8, `${ms}`)
   })
+})
+
+describe('A command of the demo', () => {
+  const command = { run: 'kubectl patch captmachinedeployment web --type merge -p {}', about: 'why' }
+  for (const [what, columns, wraps, expected] of [
+    ['is one line where it fits', 90, true, `  $ ${command.run}   # why\n`],
+    ['is one line off a terminal', 40, false, `  $ ${command.run}   # why\n`],
+    [
+      'is continued as a shell does on a narrow terminal',
+      60,
+      true,
+      '  # why\n  $ kubectl patch captmachinedeployment web --type merge \\\n      -p {}\n',
+    ],
+  ] as const)
+    it(what, () => assert.equal(renderCommand(command, { columns, wraps, colour: false }), expected))
 })
 
 describe('The outline of a plan', () => {

@@ -21,8 +21,16 @@ export interface Fact {
   readonly state?: State
 }
 
+export interface Typed {
+  readonly run: string
+  /** Why, as a comment of the shell. */
+  readonly about?: string
+}
+
 export interface Screen {
-  chapter(title: string, commands?: readonly string[]): void
+  chapter(title: string, commands?: readonly Typed[]): void
+  /** A command as a person would type it. */
+  command(command: Typed): void
   fact(fact: Fact): void
   /** Text as it is. */
   text(text: string): void
@@ -77,11 +85,12 @@ export function createScreen(io: Pick<Io, 'stdout' | 'clock' | 'colour'>, isReco
   }
   return {
     chapter(title, commands = []) {
-      print(({ colour: isColoured }) => {
-        const { bold, dim } = picocolors.createColors(isColoured)
-        return `\n${bold(title)}\n${commands.map((command) => `  ${dim(`$ ${command}`)}\n`).join('')}`
+      print((output) => {
+        const { bold } = picocolors.createColors(output.colour)
+        return `\n${bold(title)}\n${commands.map((command) => renderCommand(command, output)).join('')}`
       })
     },
+    command: (command) => print((output) => renderCommand(command, output)),
     fact: (fact) => print((output) => renderFact(fact, elapsedMs(), output)),
     text: (text) => print(() => text),
     block: (render) => print((output) => render(optionsFor(output, clock))),
@@ -120,6 +129,17 @@ export function renderFact(
   const head = `${subject.padEnd(SUBJECT)} ${painter(colour)(state, word)}${' '.repeat(Math.max(0, WORD - word.length))}`
   const lines = [`${dim(stamp)}${`${head} ${first}`.trimEnd()}`, ...more.map((text) => `${' '.repeat(left)}${text}`)]
   return `${lines.join('\n')}\n`
+}
+
+/** Lines that are too long are continued as a shell continues them; the comment is above the command then. */
+export function renderCommand({ run, about }: Typed, { columns, wraps, colour }: Omit<Output, 'write'>): string {
+  const { dim } = picocolors.createColors(colour)
+  const whole = about === undefined ? `$ ${run}` : `$ ${run}   # ${about}`
+  if (!wraps || whole.length + 2 <= columns) return `  ${dim(whole)}\n`
+  const [first = '', ...more] = wrapWords(run, Math.max(LEAST_ROOM, columns - 8))
+  const continued = [`$ ${first}`, ...more.map((line) => `    ${line}`)]
+  const lines = continued.map((line, i) => (i < more.length ? `${line} \\` : line))
+  return [...(about === undefined ? [] : [`# ${about}`]), ...lines].map((line) => `  ${dim(line)}\n`).join('')
 }
 
 const optionsFor = ({ columns, wraps, colour }: Output, clock: Clock): RenderOptions => ({

@@ -7,7 +7,7 @@ import type { Story } from '../story.ts'
 export async function showCluster(story: Story): Promise<void> {
   const { screen, connected, io } = story
   const files = EXAMPLES.map(({ shown }) => `-f ${shown}`).join(' ')
-  screen.chapter('A cluster from manifests', [`capt apply ${files}`])
+  screen.chapter('A cluster from manifests', [{ run: `capt apply ${files}` }])
   await applyFiles(
     EXAMPLES.map(({ path }) => path),
     { ...connected, io, quiet: true },

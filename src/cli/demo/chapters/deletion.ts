@@ -15,7 +15,7 @@ import { CLUSTER, type Story } from '../story.ts'
 
 export async function showDeletion(story: Story): Promise<void> {
   const { screen, connected } = story
-  screen.chapter('A clean deletion', [`capt delete cluster ${CLUSTER.name}`])
+  screen.chapter('A clean deletion', [{ run: `capt delete cluster ${CLUSTER.name}` }])
   const resources = new Map<string, number>()
   let known = await story.read()
   await connected.objects.delete(clusterKind('v1beta2'), CLUSTER)

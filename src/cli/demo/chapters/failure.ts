@@ -11,9 +11,12 @@ const FAULT = 'crash'
 export async function showFailure(story: Story): Promise<void> {
   const { screen, home } = story
   screen.chapter('A failure, explained', [
-    `kubectl create configmap ${SWITCHES.name} -n ${SWITCHES.namespace} --from-literal ${COMPONENT}=${FAULT}   # in the workload cluster`,
-    `capt retry adeliv ${CLUSTER.name}          # looks at the add-ons now, not within the minute`,
-    `capt describe cluster ${CLUSTER.name}`,
+    {
+      run: `kubectl --context ${CLUSTER.name} create configmap ${SWITCHES.name} -n ${SWITCHES.namespace} --from-literal ${COMPONENT}=${FAULT}`,
+      about: 'a fault of the simulation, in the workload cluster',
+    },
+    { run: `capt retry adeliv ${CLUSTER.name}`, about: 'looks at the add-ons now, not within the minute' },
+    { run: `capt describe cluster ${CLUSTER.name}` },
   ])
   const workload = (await home.manager.workloads.open(CLUSTER))?.objects
   if (!workload) throw new Error(`${CLUSTER.name} has no kubeconfig`)

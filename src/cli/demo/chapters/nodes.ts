@@ -26,8 +26,8 @@ export async function showNodes(story: Story): Promise<void> {
   const { screen, connected, home } = story
   const template = `{"spec":{"template":{"spec":{"instanceType":"${TYPE}"}}}}`
   screen.chapter('Nodes: a pod that waits for one, a pool that grows, a rolling update', [
-    `kubectl scale machinepool ${POOL.name} --replicas ${NODES}`,
-    `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge \\\n      -p '${template}'`,
+    { run: `kubectl scale machinepool ${POOL.name} --replicas ${NODES}` },
+    { run: `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge -p '${template}'` },
   ])
   const workload = (await home.manager.workloads.open(CLUSTER))?.objects
   if (!workload) throw new Error(`${CLUSTER.name} has no kubeconfig`)

@@ -15,8 +15,8 @@ export async function showUpgrade(story: Story): Promise<void> {
   const kind = clusterKind('v1beta2')
   const plan = planUpgrade(await readState(kind, CLUSTER.name, connected), undefined)
   screen.chapter(`An upgrade to Kubernetes ${plan.to}, with a plan that a person approves`, [
-    `kubectl patch wtapply ${APPLY.name} --type merge -p '{"spec":{"approval":"Manual"}}'`,
-    `capt upgrade ${CLUSTER.name}`,
+    { run: `kubectl patch wtapply ${APPLY.name} --type merge -p '{"spec":{"approval":"Manual"}}'` },
+    { run: `capt upgrade ${CLUSTER.name}` },
   ])
   screen.text(`\n${renderPlan(plan)}\n`)
   await objects.patch(WorkspaceTemplateApply, APPLY, { type: 'merge', body: { spec: { approval: 'Manual' } } })
@@ -37,9 +37,11 @@ export async function showUpgrade(story: Story): Promise<void> {
   const text = await readPlanText(objects, APPLY)
   const evidence = `${hash}: ${add} to add, ${change} to change, ${destroy} to destroy`
   screen.fact({ subject: 'control plane', word: 'plan waits', evidence, state: 'waiting' })
-  screen.text(`\n  $ capt plan ${APPLY.name}          # every attribute; in short:\n`)
+  screen.text('\n')
+  screen.command({ run: `capt plan ${APPLY.name}`, about: 'every attribute; in short:' })
   if (text) screen.text(outlinePlan(text))
-  screen.text(`  $ capt approve ${APPLY.name} --plan ${hash}          # here the demo itself approves\n\n`)
+  screen.command({ run: `capt approve ${APPLY.name} --plan ${hash}`, about: 'here the demo itself approves' })
+  screen.text('\n')
   const { user } = await decideOnPlan(objects, APPLY, { plan: hash, deny: false }, io.clock.now())
   screen.fact({ subject: 'control plane', word: 'plan approved', evidence: `by ${user}`, state: 'working' })
   await reportVersions(story, plan.to)
