@@ -92,6 +92,10 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     why: 'what was delivered does not work in the workload cluster',
     todo: 'look at the pods that the message names: capt kubeconfig CLUSTER > kubeconfig; kubectl --kubeconfig kubeconfig get pods -A',
   },
+  NodesNotReady: {
+    why: 'nodes of the group have not joined the cluster, or are not healthy; capt looks at them again by itself',
+    todo: 'look at the nodes: capt kubeconfig CLUSTER > kubeconfig; kubectl --kubeconfig kubeconfig get nodes',
+  },
   WorkloadUnreachable: {
     why: 'the API server of the workload cluster does not answer; it is asked again by itself',
     todo: 'check that its endpoint can be reached from where capt runs, and that the kubeconfig Secret is current',

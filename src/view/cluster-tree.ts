@@ -13,8 +13,8 @@ import {
 import { applyBranch } from './apply-branch.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
-import { type ClusterMachines, machineBranches, replicaFact } from './machine-branches.ts'
-import type { CorePool } from './nodes.ts'
+import { type ClusterMachines, machineBranches, replicaFact } from './nodes/machine-branches.ts'
+import type { CorePool } from './nodes/node-rows.ts'
 import { stopOf } from './stops.ts'
 
 export interface ClusterObjects {

@@ -13,7 +13,7 @@ import {
 } from '#api'
 import { ownValue } from '#lib'
 import type { ClusterObjects } from './cluster-tree.ts'
-import { replicaFact } from './machine-branches.ts'
+import { replicaFact } from './nodes/machine-branches.ts'
 import { isRunning } from './stops.ts'
 
 export interface Milestone {

@@ -130,9 +130,10 @@ describe('The page of a fleet', { skip: !chromiumPath && 'chromium is not instal
         ['batch', 'CAPTMachineDeployment', '1 of 1', 'c7g.xlarge', '–', 'ready'],
         ['batch-1', 'CAPTMachineSet', '1 of 1', 'c7g.xlarge', '–', 'ready'],
         ['batch-1-x', 'CAPTMachine', '1 of 1', 'c7g.xlarge', '–', 'ready', 'ip-10-0-0-7, i-0a1b'],
-        ['spot', 'NodePool', '–', '–', '–', 'healthy', 'Ready'],
+        ['spot', 'NodePool of Karpenter', '–', '–', '–', 'healthy'],
       ],
     )
+    await nodes.scrollIntoViewIfNeeded()
     await takePicture(page, 'dashboard-nodes')
     assert.deepEqual(problems, [])
     await close()

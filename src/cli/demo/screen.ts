@@ -21,7 +21,7 @@ export interface Fact {
   readonly state?: State
 }
 
-export interface Typed {
+interface Typed {
   readonly run: string
   /** Why, as a comment of the shell. */
   readonly about?: string

@@ -209,7 +209,7 @@ async function writeNodes(write: (kind: KindRef, object: never) => Promise<AnyOb
     metadata: { namespace: 'default', name: 'shop-pool', labels: { 'cluster.x-k8s.io/cluster-name': 'shop' } },
     spec: { clusterName: 'shop', replicas: 3, template },
   } as never)
-  const short = condition('Ready', 'False', 'NodesNotReady', '2 of 3 nodes are ready')
+  const short = condition('Ready', 'False', 'Updating', '2 of 3 nodes are ready')
   await write(
     kindOf('CAPTMachinePool'),
     object(

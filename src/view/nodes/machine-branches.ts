@@ -1,7 +1,7 @@
 // Machines in the tree of a cluster: one line per deployment, set or single machine. Machines of a deployment or a set
 // have a line of their own only while they are not ready.
 import { type AnyObject, type CAPTMachine, type CAPTMachineDeployment, type CAPTMachineSet, conditionOf } from '#api'
-import { type Branch, type State, stateOf } from './branch.ts'
+import { type Branch, type State, stateOf } from '../branch.ts'
 
 export interface ClusterMachines {
   readonly deployments: readonly CAPTMachineDeployment[]

@@ -8,9 +8,9 @@ import {
   type CAPTMachineSet,
   conditionOf,
 } from '#api'
-import { type State, stateOf, wordOf } from './branch.ts'
-import type { ClusterObjects } from './cluster-tree.ts'
-import { deliveryBranch } from './delivery-branch.ts'
+import { type State, stateOf, wordOf } from '../branch.ts'
+import type { ClusterObjects } from '../cluster-tree.ts'
+import { deliveryBranch } from '../delivery-branch.ts'
 import { ownedOf, withoutOwner } from './machine-branches.ts'
 
 export interface NodeRow {
@@ -121,8 +121,8 @@ function karpenterRows(delivery: AddonDelivery): readonly NodeRow[] {
       const [, name, fact] = NODE_POOL.exec(one) ?? []
       if (name === undefined || !branch) return []
       const { state, word } = branch
-      const seen = probe ?? fact ?? ''
-      return [{ kind: 'NodePool', name, depth: 0, type: '', version: '', state, word, fact: seen }]
+      const seen = probe ?? (state === 'ready' ? '' : (fact ?? ''))
+      return [{ kind: 'NodePool of Karpenter', name, depth: 0, type: '', version: '', state, word, fact: seen }]
     })
   })
 }

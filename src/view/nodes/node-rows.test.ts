@@ -1,8 +1,8 @@
 // The rows of nodes: which objects have one, how many are ready of how many, and what is not known.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ClusterObjects } from './cluster-tree.ts'
-import { nodeRows } from './nodes.ts'
+import type { ClusterObjects } from '../cluster-tree.ts'
+import { nodeRows } from './node-rows.ts'
 
 const ready = (isReady: boolean, message = 'no capacity') => ({
   conditions: ['Ready', 'NodeHealthy'].map((type) => ({
@@ -98,9 +98,11 @@ describe('The rows of nodes', () => {
     const delivery = (evidence: readonly string[]) =>
       object('AddonDelivery', 'shop', undefined, {}, { ...ready(true), stages: [stage(evidence)] })
     const seen = ['EC2NodeClass default Ready', 'NodePool default Ready']
-    assert.deepEqual(rows({ deliveries: [delivery(seen)] }), ['NodePool/default | - | - | - | healthy | Ready'])
+    assert.deepEqual(rows({ deliveries: [delivery(seen)] }), [
+      'NodePool of Karpenter/default | - | - | - | healthy | -',
+    ])
     assert.deepEqual(rows({ deliveries: [delivery([...seen, 'probe pod ran on node ip-1 (m7i.large)'])] }), [
-      'NodePool/default | - | - | - | healthy | probe pod ran on node ip-1 (m7i.large)',
+      'NodePool of Karpenter/default | - | - | - | healthy | probe pod ran on node ip-1 (m7i.large)',
     ])
   })
 })

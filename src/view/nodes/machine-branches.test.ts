@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AnyObject, WorkspaceTemplateApply } from '#api'
-import type { Branch } from './branch.ts'
-import { type ClusterObjects, clusterTree } from './cluster-tree.ts'
+import type { Branch } from '../branch.ts'
+import { type ClusterObjects, clusterTree } from '../cluster-tree.ts'
 import type { ClusterMachines } from './machine-branches.ts'
 
 const condition = (isReady: boolean) => ({
