@@ -37,7 +37,7 @@ describe('capt demo', { skip: findTool('terraform') ? false : 'terraform is not 
     const demo = start('--timeout', '1s')
     assert.equal(await demo.ended, 3, demo.err())
     assert.match(demo.out(), /^Cluster\/demo +not ready /m)
-    assert.match(demo.err(), /Not ready in time: .*--timeout gives it longer/)
+    assert.match(demo.err(), /Not ready: waiting .*--timeout gives a slow machine longer/)
     assert.deepEqual([shipped.processes(), files()], [[], []])
   })
 

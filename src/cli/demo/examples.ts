@@ -2,10 +2,15 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const NAMES = ['simulation.yaml', 'node-pool.yaml', 'machines.yaml'] as const
+/** The template of machines uses more of Terraform's language than simulated runs know. */
+const NEEDS_TERRAFORM = ['machines.yaml']
+const NAMES = ['simulation.yaml', 'node-pool.yaml', ...NEEDS_TERRAFORM]
 
-export const EXAMPLES: readonly { readonly path: string; readonly shown: string }[] = NAMES.map((name) => {
-  const beside = fileURLToPath(new URL(`./${name}`, import.meta.url))
-  const inCheckout = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
-  return { path: existsSync(beside) ? beside : inCheckout, shown: `examples/${name}` }
-})
+export function examplesFor({ isSimulated }: { readonly isSimulated: boolean }) {
+  const names = NAMES.filter((name) => !isSimulated || !NEEDS_TERRAFORM.includes(name))
+  return names.map((name) => {
+    const beside = fileURLToPath(new URL(`./${name}`, import.meta.url))
+    const inCheckout = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
+    return { path: existsSync(beside) ? beside : inCheckout, shown: `examples/${name}` }
+  })
+}

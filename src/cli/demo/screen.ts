@@ -136,7 +136,10 @@ export function renderCommand({ run, about }: Typed, { columns, wraps, colour }:
   const { dim } = picocolors.createColors(colour)
   const whole = about === undefined ? `$ ${run}` : `$ ${run}   # ${about}`
   if (!wraps || whole.length + 2 <= columns) return `  ${dim(whole)}\n`
-  const [first = '', ...more] = wrapWords(run, Math.max(LEAST_ROOM, columns - 8))
+  // An option stays with its value.
+  const joined = run.replace(/( --?[\w-]+) (?!-)/g, '$1\u0001')
+  const wrapped = wrapWords(joined, Math.max(LEAST_ROOM, columns - 8))
+  const [first = '', ...more] = wrapped.map((line) => line.replaceAll('\u0001', ' '))
   const continued = [`$ ${first}`, ...more.map((line) => `    ${line}`)]
   const lines = continued.map((line, i) => (i < more.length ? `${line} \\` : line))
   return [...(about === undefined ? [] : [`# ${about}`]), ...lines].map((line) => `  ${dim(line)}\n`).join('')

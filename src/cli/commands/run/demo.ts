@@ -117,7 +117,7 @@ async function perform(story: Story, isKept: boolean, log: string): Promise<numb
   }
 }
 
-/** The time is over: how far it came, why it stopped, and the last warnings of the log, which goes with the folder. */
+/** It does not go on, or the time is over: how far it came, why it stopped, and the last warnings of the log, which goes with the folder. */
 async function explain({ screen, io, read }: Story, ended: Ended, log: string): Promise<void> {
   const objects = await read()
   screen.text('\n')
@@ -125,7 +125,7 @@ async function explain({ screen, io, read }: Story, ended: Ended, log: string): 
     const tree = clusterTree(objects)
     screen.block((options) => renderTree(tree, options) + renderStops(tree, options))
   }
-  io.stderr.write(`\nNot ready in time: ${messageOf(ended)}. --timeout gives it longer\n`)
+  io.stderr.write(`\nNot ready: ${messageOf(ended)}. --timeout gives a slow machine longer\n`)
   const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : []
   const warnings = lines.filter((line) => /"level":"(warn|error)/.test(line)).slice(-LAST_WARNINGS)
   for (const line of warnings) io.stderr.write(`  ${line}\n`)

@@ -23,25 +23,25 @@ const TYPE = 'm7i.xlarge'
 const CPUS = 6
 
 export async function showNodes(story: Story): Promise<void> {
-  const { screen, connected, home } = story
+  const { screen, connected, home, isSimulated } = story
+  const { objects } = connected
   const template = `{"spec":{"template":{"spec":{"instanceType":"${TYPE}"}}}}`
-  screen.chapter('Nodes: a pod that waits for one, a pool that grows, a rolling update', [
+  const what = ['a pod that waits for one', 'a pool that grows', ...(isSimulated ? [] : ['a rolling update'])]
+  screen.chapter(`Nodes: ${what.join(', ')}`, [
     { run: `kubectl scale machinepool ${POOL.name} --replicas ${NODES}` },
-    { run: `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge -p '${template}'` },
+    ...(isSimulated
+      ? []
+      : [{ run: `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge -p '${template}'` }]),
   ])
   const workload = (await home.manager.workloads.open(CLUSTER))?.objects
   if (!workload) throw new Error(`${CLUSTER.name} has no kubeconfig`)
   await createPod(workload)
-  const { objects } = connected
+  const evidence = `web-0, a new pod, asks for ${CPUS} CPUs; no node has as many`
+  screen.fact({ subject: 'pod', word: 'pending', evidence, state: 'waiting' })
   await objects.patch(machinePoolKind('v1beta2'), POOL, { type: 'merge', body: { spec: { replicas: NODES } } })
-  await objects.patch(CAPTMachineDeployment, DEPLOYMENT, { type: 'merge', body: JSON.parse(template) as object })
-  screen.fact({
-    subject: 'pod',
-    word: 'pending',
-    evidence: `web-0, a new pod, asks for ${CPUS} CPUs; no node has as many`,
-    state: 'waiting',
-  })
-  const watched = [watchPod(story, workload), watchPool(story), watchUpdate(story)]
+  if (!isSimulated)
+    await objects.patch(CAPTMachineDeployment, DEPLOYMENT, { type: 'merge', body: JSON.parse(template) as object })
+  const watched = [watchPod(story, workload), watchPool(story), ...(isSimulated ? [] : [watchUpdate(story)])]
   await story.until('waiting for nodes', async (found) => {
     const isDone = await Promise.all(watched.map((look) => look(found.pools ?? [])))
     return isDone.every(Boolean) && clusterTree(found).state === 'ready' ? true : undefined

@@ -10,27 +10,37 @@ import { CLUSTER, type Story } from '../story.ts'
 const APPLY = { namespace: CLUSTER.namespace, name: `${CLUSTER.name}-eks-controlplane-apply` }
 
 export async function showUpgrade(story: Story): Promise<void> {
-  const { screen, connected, io } = story
-  const { objects } = connected
+  const { screen, connected, io, isSimulated } = story
   const kind = clusterKind('v1beta2')
   const plan = planUpgrade(await readState(kind, CLUSTER.name, connected), undefined)
-  screen.chapter(`An upgrade to Kubernetes ${plan.to}, with a plan that a person approves`, [
-    { run: `kubectl patch wtapply ${APPLY.name} --type merge -p '{"spec":{"approval":"Manual"}}'` },
+  const approval = isSimulated ? '' : ', with a plan that a person approves'
+  const manual = `kubectl patch wtapply ${APPLY.name} --type merge -p '{"spec":{"approval":"Manual"}}'`
+  screen.chapter(`An upgrade to Kubernetes ${plan.to}${approval}`, [
+    ...(isSimulated ? [] : [{ run: manual }]),
     { run: `capt upgrade ${CLUSTER.name}` },
   ])
   screen.text(`\n${renderPlan(plan)}\n`)
-  await objects.patch(WorkspaceTemplateApply, APPLY, { type: 'merge', body: { spec: { approval: 'Manual' } } })
+  if (!isSimulated) {
+    const body = { spec: { approval: 'Manual' } }
+    await connected.objects.patch(WorkspaceTemplateApply, APPLY, { type: 'merge', body })
+  }
   const ports = { ...connected, clusterKind: kind, clock: io.clock, signal: io.signal, progress: () => {} }
   await story.until('waiting for the control plane to settle', async () => {
     const outcome = await performUpgrade(ports, CLUSTER.name, plan.to, 0)
     return outcome.is === 'late' ? undefined : outcome
   })
+  // A simulated plan changes nothing that anybody could approve.
+  if (!isSimulated) await approvePlan(story)
+  await reportVersions(story, plan.to)
+}
+
+async function approvePlan({ screen, connected: { objects }, io, until }: Story): Promise<void> {
   const {
     hash = '',
     change,
     add,
     destroy,
-  } = await story.until('waiting for the plan', ({ applies }) => {
+  } = await until('waiting for the plan', ({ applies }) => {
     const proposed = applies.find(({ metadata }) => metadata.name === APPLY.name)?.status?.plan
     return proposed?.approval === 'Required' ? proposed : undefined
   })
@@ -44,7 +54,6 @@ export async function showUpgrade(story: Story): Promise<void> {
   screen.text('\n')
   const { user } = await decideOnPlan(objects, APPLY, { plan: hash, deny: false }, io.clock.now())
   screen.fact({ subject: 'control plane', word: 'plan approved', evidence: `by ${user}`, state: 'working' })
-  await reportVersions(story, plan.to)
 }
 
 async function reportVersions(story: Story, to: string): Promise<void> {
