@@ -92,11 +92,13 @@ async function start({ values: { engine } }: Arguments, folder: string, io: Io):
 
 function greet(home: Home, screen: Screen): void {
   const name = home.manager.engine?.name ?? ''
-  const engine = name.startsWith('simulated')
+  const isSimulated = name.startsWith('simulated')
+  const engine = isSimulated
     ? 'Terraform runs are simulated: it was not found on the PATH, or simulation was asked for'
     : `${name} is real`
+  const without = isSimulated ? '\nMachines and the approval of a plan need Terraform and are left out.' : ''
   screen.text(
-    `capt demo: everything runs on this machine. ${engine};\nthe cloud and the workload cluster are simulated.\n`,
+    `capt demo: everything runs on this machine. ${engine};\nthe cloud and the workload cluster are simulated.${without}\n`,
   )
 }
 
