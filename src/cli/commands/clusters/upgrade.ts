@@ -148,7 +148,7 @@ function describe(outcome: Outcome, name: string): string {
     case 'stopped':
       return `Stopped: ${outcome.message}\n  hint ${outcome.hint}`
     case 'late':
-      return `Not through in time: ${outcome.message}\n  hint it goes on by itself; run the command again to follow it`
+      return `Not through in time: ${outcome.message}\n  hint what was begun goes on by itself; run the command again to go on`
   }
 }
 
