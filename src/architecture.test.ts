@@ -44,6 +44,7 @@ const IMPORTS: ImportTable = {
   doctor: {
     api: 'open',
     aws: 'open',
+    catalog: 'open',
     controllers: 'open',
     engine: 'open',
     kube: 'open',

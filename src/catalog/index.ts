@@ -1,6 +1,13 @@
 // What capt knows about EKS, Flux and Karpenter: data with sources and dates, and pure functions over it.
 export { fluxLineOfChart } from './flux/chart.ts'
 export * from './flux/releases.ts'
+export {
+  NEEDED_POLICIES,
+  type NeededPolicy,
+  neededActions,
+  neededPolicy,
+  type ScopedActions,
+} from './iam/needs/needs.ts'
 export { inlineControllerPolicy, joinedPolicy } from './iam/policies.ts'
 export { controllerTrust, nodeRolePolicies, nodeTrust } from './iam/roles.ts'
 export { chartTag, chartUrl } from './karpenter/chart.ts'

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CAPTCluster } from '#api'
-import { type Asked, type AwsFacts, examinePreflight, isOverlapping, type ObservedPreflight } from './decide.ts'
+import { neededActions } from '#catalog'
+import {
+  type Asked,
+  type AwsFacts,
+  examinePreflight,
+  isOverlapping,
+  type ObservedPreflight,
+  policiesOf,
+} from './decide.ts'
 import { planOf } from './observe.ts'
 
 const known = <T>(value: T): Asked<T> => ({ is: 'known', value })
@@ -27,6 +35,7 @@ const FINE: ObservedPreflight = {
 const wordsOf = (observed: ObservedPreflight) =>
   examinePreflight(observed).flatMap(({ findings }) => findings.map(({ word, weight }) => `${word} ${weight}`))
 const withAws = (facts: Partial<AwsFacts>): ObservedPreflight => ({ ...FINE, aws: known({ ...FACTS, ...facts }) })
+const twice = (word: string) => [word, word]
 const vpc = (cidr: string) => ({ id: 'vpc-1', cidr })
 
 describe('The preflight check', () => {
@@ -46,6 +55,12 @@ describe('The preflight check', () => {
     ['no credentials', { ...FINE, aws: { is: 'unknown', message: 'none', hint: 'set' } }, ['credentials person']],
     ['AWS left out', { ...FINE, aws: undefined, region: undefined }, []],
     ['a denied action', withAws({ denied: ['eks:CreateCluster'] }), ['permission person']],
+    [
+      'actions of two policies',
+      withAws({ denied: ['ec2:CreateVpc', 'eks:CreateCluster'] }),
+      twice('permission person'),
+    ],
+    ['an action that only deletion needs', withAws({ denied: ['tag:GetResources'] }), ['permission know']],
     ['policies that cannot be simulated', withAws({ denied: undefined }), ['permission know']],
     ['a block that is in use', withAws({ vpcs: known([vpc('10.0.128.0/20')]) }), ['addresses know']],
     ['many VPCs', withAws({ vpcs: known(Array.from({ length: 5 }, () => vpc('172.16.0.0/16'))) }), ['quota know']],
@@ -53,6 +68,19 @@ describe('The preflight check', () => {
     ['no known quota', withAws({ addresses: known({ used: 5, most: undefined }) }), []],
   ] as const satisfies readonly (readonly [string, ObservedPreflight, readonly string[]])[])
     it(`reports ${what}`, () => assert.deepEqual(wordsOf(observed), words))
+
+  it('shortens a long list of denied actions, and names the policy that allows them', () => {
+    const denied = neededActions(['network']).flatMap(({ actions }) => actions)
+    const [finding, ...others] = examinePreflight(withAws({ denied })).flatMap(({ findings }) => findings)
+    assert.deepEqual(others, [])
+    assert.match(finding!.what, new RegExp(`, ${denied.length - 5} more are denied to this identity$`))
+    assert.match(finding!.todo, /config\/iam\/network\.json/)
+  })
+
+  it('asks nothing about a network that is there already', () => {
+    assert.deepEqual(policiesOf({ blocks: [] }), ['cluster', 'capt'])
+    assert.deepEqual(policiesOf({ blocks: ['10.0.0.0/16'] }), ['network', 'cluster', 'capt'])
+  })
 
   it('finds address blocks that overlap', () => {
     for (const [a, b, expected] of [

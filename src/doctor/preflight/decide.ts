@@ -1,4 +1,5 @@
 // Whether a first cluster can be made from here, from what was observed: tool, server, templates, permissions, AWS. Pure.
+import { NEEDED_POLICIES, type NeededPolicy } from '#catalog'
 import type { Examined, Finding } from '#view'
 
 /** What was asked, or why it could not be. */
@@ -22,6 +23,13 @@ export interface Plan {
   readonly blocks: readonly string[]
   readonly templates: readonly string[]
 }
+
+/** The generated policies that a cluster of this plan needs; `capt` is needed by its deletion, not by its creation. */
+export const policiesOf = ({ blocks }: Pick<Plan, 'blocks'>): readonly NeededPolicy['name'][] => [
+  ...(blocks.length > 0 ? (['network'] as const) : []),
+  'cluster',
+  'capt',
+]
 
 export interface ObservedPreflight extends Plan {
   readonly namespace: string
@@ -104,13 +112,31 @@ function awsFindings({ region, blocks }: ObservedPreflight, aws: Asked<AwsFacts>
             'allow iam:SimulatePrincipalPolicy to have them checked',
           ),
         ]
-      : denied.map((action) =>
-          person('permission', `${action} is denied to this identity`, 'allow it, then ask again'),
-        )),
+      : deniedFindings(denied, policiesOf({ blocks }))),
     ...(vpcs.is === 'known' ? vpcFindings(vpcs.value, blocks, region) : [know('quota', vpcs.message, vpcs.hint)]),
     ...addressFindings(addresses, blocks),
   ]
 }
+
+/** One for each policy, so that an identity without any rights is no wall of text. */
+function deniedFindings(denied: readonly string[], policies: readonly NeededPolicy['name'][]): readonly Finding[] {
+  const left = new Set(denied)
+  return policies.flatMap((name) => {
+    const { needs } = NEEDED_POLICIES.find((policy) => policy.name === name)!
+    const mine = [...new Set(needs.flatMap(({ actions }) => actions))].filter((action) => left.delete(action)).sort()
+    if (mine.length === 0) return []
+    const shown = mine.length <= SHOWN ? mine : [...mine.slice(0, SHOWN - 1), `${mine.length - SHOWN + 1} more`]
+    const what = `${shown.join(', ')} ${mine.length === 1 ? 'is' : 'are'} denied to this identity`
+    const todo = `allow what docs/iam.md lists, or attach config/iam/${name}.json, then ask again`
+    return [
+      name === 'capt'
+        ? know('permission', `${what}; deletion and capt doctor ask for it`, todo)
+        : person('permission', what, todo),
+    ]
+  })
+}
+
+const SHOWN = 6
 
 /** What an account has by default; a higher quota is not known here. */
 const DEFAULT_VPCS = 5

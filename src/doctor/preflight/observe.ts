@@ -9,23 +9,11 @@ import {
   WorkspaceTemplate,
 } from '#api'
 import { type AwsRequests, listVpcs, readAccount, readAddresses, simulateActions } from '#aws'
+import { neededActions } from '#catalog'
 import { findTerraform } from '#engine'
 import { type Connected, isKubeError, servedClusterApi, servedVersions } from '#kube'
 import { isCaptError, messageOf, redact } from '#lib'
-import type { Asked, AwsFacts, ObservedPreflight, Plan } from './decide.ts'
-
-/** The first actions of a new cluster; the templates need more. */
-const ACTIONS = [
-  'ec2:CreateVpc',
-  'ec2:CreateSubnet',
-  'ec2:CreateNatGateway',
-  'ec2:AllocateAddress',
-  'ec2:CreateSecurityGroup',
-  'eks:CreateCluster',
-  'eks:CreateNodegroup',
-  'iam:CreateRole',
-  'iam:PassRole',
-]
+import { type Asked, type AwsFacts, type ObservedPreflight, type Plan, policiesOf } from './decide.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -74,7 +62,7 @@ export async function observePreflight(plan: Plan, { connected, env, requests }:
     isServed,
     missingTemplates: missing,
     refused: await refusedActions(connected),
-    aws: requests && (plan.region === undefined ? UNASKED : await asked(observeAws(requests(plan.region)))),
+    aws: requests && (plan.region === undefined ? UNASKED : await asked(observeAws(requests(plan.region), plan))),
   }
 }
 
@@ -89,9 +77,9 @@ async function asked<T>(answer: Promise<T>): Promise<Asked<T>> {
   }
 }
 
-async function observeAws(aws: AwsRequests): Promise<AwsFacts> {
+async function observeAws(aws: AwsRequests, plan: Plan): Promise<AwsFacts> {
   const { id, caller } = await readAccount(aws)
-  const simulated = await asked(simulateActions(aws, caller, ACTIONS))
+  const simulated = await asked(simulateActions(aws, caller, neededActions(policiesOf(plan))))
   return {
     account: id,
     caller,
