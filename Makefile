@@ -80,6 +80,10 @@ docker-buildx: $(STAMP) ## build and push both images of VERSION=X.Y.Z for every
 build-installer: $(STAMP) ## release assets of VERSION=X.Y.Z and a local clusterctl repository, in dist/
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/installer.ts
 
+.PHONY: package
+package: build ## the program as one archive for npm and tar, with a checksum, in dist/installer (after build-installer)
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/package.ts
+
 .PHONY: create-github-release
 create-github-release: $(STAMP) ## publish dist/installer as the GitHub release of VERSION=X.Y.Z
 	$(RELEASE)
