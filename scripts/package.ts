@@ -21,7 +21,7 @@ interface Manifest {
   readonly bin: object
 }
 
-/** What is in the archive: the program, and the files that the documentation tells people to apply. */
+/** What is in the archive: the program, and the files that people apply by hand. */
 const CONTENTS = ['bin/capt', 'dist/program', 'templates', 'examples', 'config/iam', 'LICENSE', 'THIRD-PARTY.md']
 
 function pack(): string {
@@ -32,7 +32,17 @@ function pack(): string {
   const folder = mkdtempSync(join(tmpdir(), 'capt-package-'))
   try {
     for (const path of CONTENTS) cpSync(join(root, path), join(folder, path), { recursive: true })
-    const manifest = { name, version, private: true, description, license, type: 'module', engines, bin, files: CONTENTS }
+    const manifest = {
+      name,
+      version,
+      private: true,
+      description,
+      license,
+      type: 'module',
+      engines,
+      bin,
+      files: CONTENTS,
+    }
     writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
     mkdirSync(target, { recursive: true })
     const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', target]
