@@ -4,7 +4,7 @@ import type { BackupReport, BackupRequest, KeyPlace, RestoreRequest } from './ba
 import type { StartDashboardOptions } from './dashboard.ts'
 import type { Home, HomeOptions } from './home.ts'
 
-export { openCloud, openRegion } from './cloud.ts'
+export { openCloud, openRegion, openTagSearch } from './cloud.ts'
 export { type OpenSite, openSite } from './karpenter-site.ts'
 export { type Manager, startManager } from './manager.ts'
 export { type Speculated, speculate } from './speculate.ts'

@@ -47,5 +47,6 @@ export {
 export { ec2ServiceOf, partitionNames, partitionOfRegion } from './partitions.ts'
 export { affinityMatches, canRunOn, type Placement, type PlacementNode } from './placement/match.ts'
 export { type Affinity, mergeGuard } from './placement/placement.ts'
+export { PRICES } from './prices.ts'
 export { codeForText, SYMPTOMS } from './symptoms.ts'
 export { byNewest, compareVersions, isAtLeast, lineOf, parseVersion, toVersion } from './version.ts'

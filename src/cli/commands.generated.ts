@@ -10,6 +10,18 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/run/complete.ts'),
   },
   {
+    name: 'acceptance aws',
+    group: 'Run capt',
+    summary: 'Prove the whole story in your AWS account, within a budget, and delete it again',
+    load: () => import('./commands/run/acceptance-aws.ts'),
+  },
+  {
+    name: 'acceptance simulation',
+    group: 'Run capt',
+    summary: 'Prove the whole story on this machine: create, Flux, Karpenter, a node for a pod, delete',
+    load: () => import('./commands/run/acceptance-simulation.ts'),
+  },
+  {
     name: 'backup',
     group: 'Run capt',
     summary: 'Write an encrypted backup of an embedded home',

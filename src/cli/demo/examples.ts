@@ -8,9 +8,10 @@ const NAMES = ['simulation.yaml', 'node-pool.yaml', ...NEEDS_TERRAFORM]
 
 export function examplesFor({ isSimulated }: { readonly isSimulated: boolean }) {
   const names = NAMES.filter((name) => !isSimulated || !NEEDS_TERRAFORM.includes(name))
-  return names.map((name) => {
-    const beside = fileURLToPath(new URL(`./${name}`, import.meta.url))
-    const inCheckout = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
-    return { path: existsSync(beside) ? beside : inCheckout, shown: `examples/${name}` }
-  })
+  return names.map((name) => ({ path: examplePath(name), shown: `examples/${name}` }))
+}
+
+export function examplePath(name: string): string {
+  const beside = fileURLToPath(new URL(`./${name}`, import.meta.url))
+  return existsSync(beside) ? beside : fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
 }
