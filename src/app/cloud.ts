@@ -15,7 +15,7 @@ export function openCloud(objects: Objects, clock: Clock, env: Environment): Clo
   return cloudOf(objects, connectAws({ clock, env }), env)
 }
 
-export interface TagSearch {
+interface TagSearch {
   readonly arns: readonly string[]
   /** Regions that did not answer, with the reason. */
   readonly unanswered: readonly string[]

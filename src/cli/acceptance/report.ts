@@ -4,7 +4,7 @@ import { formatDuration } from '#lib'
 import { dollars, spentAfter } from './estimate.ts'
 import type { Result } from './story.ts'
 
-export interface Run {
+interface Run {
   readonly where: string
   readonly version: string
   readonly startedAt: string

@@ -32,7 +32,7 @@ export const ACCEPTANCE_OPTIONS = {
   ...YES_OPTION,
 } as const satisfies Record<string, Option>
 
-export interface Place {
+interface Place {
   /** For the report: `simulation`, `AWS account 123456789012, eu-west-1`. */
   readonly where: string
   readonly version: string

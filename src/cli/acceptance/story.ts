@@ -11,7 +11,7 @@ import { followDeletion } from '../progress/deletion.ts'
 import { waitForReady } from '../progress/wait.ts'
 import type { Limit } from './estimate.ts'
 
-export interface Setting {
+interface Setting {
   readonly home: Home
   readonly cluster: string
   readonly manifests: readonly Manifest[]
@@ -22,7 +22,7 @@ export interface Setting {
 
 type Outcome = 'passed' | 'failed' | 'skipped'
 
-export interface Step {
+interface Step {
   readonly step: 'create' | 'pod gets a node' | 'delete' | 'search for leftovers'
   readonly outcome: Outcome
   readonly seconds: number
