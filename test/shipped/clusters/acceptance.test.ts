@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { readAccount } from '../support/aws/ledger.ts'
-import { findMoto, type Moto, startMoto } from '../support/aws/moto.ts'
-import { findTool } from '../support/tools.ts'
-import { type Shipped, shippedProgram } from './support.ts'
+import { readAccount } from '../../support/aws/ledger.ts'
+import { findMoto, type Moto, startMoto } from '../../support/aws/moto.ts'
+import { findTool } from '../../support/tools.ts'
+import { type Shipped, shippedProgram } from '../support.ts'
 
 interface Report {
   readonly result: string
