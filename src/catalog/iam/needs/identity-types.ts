@@ -13,8 +13,15 @@ const ATTACHED = [
     'AmazonEC2ContainerRegistryPullOnly',
     'AmazonEC2ContainerRegistryReadOnly',
     'AmazonSSMManagedInstanceCore',
+    // EKS Auto Mode.
+    'AmazonEKSComputePolicy',
+    'AmazonEKSBlockStoragePolicy',
+    'AmazonEKSLoadBalancingPolicy',
+    'AmazonEKSNetworkingPolicy',
+    'AmazonEKSWorkerNodeMinimalPolicy',
   ].map((name) => `arn:*:iam::aws:policy/${name}`),
   'arn:*:iam::*:policy/*-ClusterEncryption*',
+  'arn:*:iam::*:policy/*-cluster-*',
 ]
 
 const pass = (of: string, reason: string, ...services: readonly string[]): Need => ({
