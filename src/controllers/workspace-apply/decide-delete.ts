@@ -6,10 +6,12 @@ import { waysOut } from '../shared/ways-out.ts'
 import { type Action, unreachable } from './actions.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
 import { endCheck } from './drift/decide.ts'
-import { isNothingLeft, type Observed } from './observe.ts'
+import { isDestroyed, isNothingLeft, type Observed, reportedResources } from './observe.ts'
 
 /** A restored state triggers no event: it is read again after this time. */
 const RECHECK_SECONDS = 60
+/** The status that is written triggers the next reconcile; this one is for a write that failed. */
+const REPORTED_SECONDS = 1
 
 type Stall = Extract<Reconstruction, { readonly is: 'stalled' }>
 
@@ -23,7 +25,7 @@ export function decideDelete(observed: Observed): Decision<Action> {
   if (apply.spec.retainWorkspaceOnDelete) {
     return activity === 'lost' ? act({ do: 'abandon-run' }) : gone(true)
   }
-  if (isNothingLeft(record) && activity === 'idle' && !isAnythingFound(observed)) return gone(false)
+  if (isNothingLeft(record) && activity === 'idle' && !isAnythingFound(observed)) return forgetDestroyed(observed)
   if (observed.remains?.is === 'stalled') return lost(observed.remains)
   if (dependents.length > 0) return waitForDependents(observed)
   if (apply.spec.suspend) {
@@ -55,6 +57,15 @@ const lost = ({ message, hint }: Stall): Decision<Action> => stalled('DestroyFai
 
 const gone = (keepState: boolean): Decision<Action> =>
   act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
+
+/**
+ * The record, the proof of the destroy, goes before the finalizer does. So the status says first that nothing is left:
+ * whoever is interrupted in between, or is refused the finalizer, does not take the missing record for a lost one.
+ */
+function forgetDestroyed({ apply, view }: Observed): Decision<Action> {
+  if (!isDestroyed(view.record) || reportedResources(apply) === 0) return gone(false)
+  return waiting('Destroyed', 'Everything is destroyed; what was kept for it is removed next', REPORTED_SECONDS)
+}
 
 /** A running apply is cancelled first; a running destroy may finish. */
 function decideRunningDelete({ apply, view }: Observed): Decision<Action> {

@@ -308,6 +308,18 @@ describe('deletion of a workspace apply', () => {
     expect(anObservation({ apply: going(), view: view(made(aRun({ verb: 'destroy' }))) }), GONE)
   })
 
+  it('reports a destroy before the record that proves it is removed', () => {
+    const state = { serial: 2, lineage: 'l', resources: 3 }
+    const destroyed = view(made(aRun({ verb: 'destroy' })))
+    const reported = (status: object) => ({ ...going(), status }) as WorkspaceTemplateApply
+    expect(anObservation({ apply: reported({ state }), view: destroyed }), { is: 'waiting', reason: 'Destroyed' })
+    const run = { id: 'r', verb: 'destroy', phase: 'Succeeded', attempt: 1, startedAt: '' }
+    expect(anObservation({ apply: reported({ state, run }), view: destroyed }), GONE)
+    // The finalizer was refused after the record had gone.
+    const remains = { is: 'empty', notes: [] } as const
+    expect(anObservation({ apply: reported({ state, run }), view: view(undefined), remains }), GONE)
+  })
+
   it('stops an apply that is on before it destroys', () => {
     const over = { apply: going(), view: view(made(aRun({ phase: 'Apply' })), 'running') }
     expect(anObservation(over), { is: 'act', actions: [{ do: 'cancel-run' }] })

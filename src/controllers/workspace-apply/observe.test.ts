@@ -350,6 +350,7 @@ describe('the status of an apply whose record is lost speaks of', () => {
       3,
     ],
     ['nothing that a destroy makes', { run: { ...run, verb: 'destroy' }, plan, state }, 3],
+    ['nothing after a destroy that succeeded', { run: { ...run, verb: 'destroy', phase: 'Succeeded' }, state }, 0],
   ]
   for (const [what, status, expected] of rows) it(what, () => assert.equal(reportedResources({ status }), expected))
 })

@@ -169,9 +169,13 @@ async function observeRun(
   }
 }
 
-/** Resources that the status speaks of: the last witness of a record that was lost. A run that had planned may have made all of it. */
+/**
+ * Resources that the status speaks of: the last witness of a record that was lost. A run that had planned may have made all of
+ * it; after a destroy that succeeded there are none.
+ */
 export function reportedResources({ status }: Pick<WorkspaceTemplateApply, 'status'>): number {
   const { run, plan, state } = status ?? {}
+  if (run?.verb === 'destroy' && run.phase === 'Succeeded') return 0
   const isUnderWay = run?.verb === 'apply' && run.finishedAt === undefined
   return Math.max(state?.resources ?? 0, isUnderWay ? (plan?.add ?? 0) + (plan?.replace ?? 0) : 0)
 }
@@ -188,7 +192,7 @@ export function isNothingLeft(record: RunRecord | undefined): boolean {
   return record.bundle === undefined && record.backend === undefined && (record.state?.resources ?? 0) === 0
 }
 
-function isDestroyed(record: RunRecord | undefined): boolean {
+export function isDestroyed(record: RunRecord | undefined): boolean {
   return record?.run?.verb === 'destroy' && record.run.phase === 'Succeeded'
 }
 
