@@ -100,7 +100,12 @@ const COPIED: Readonly<Record<string, string>> = {
 }
 
 /** Namespaces of the workload cluster, which belongs to the tenant. */
-const IN_WORKLOAD = ['AddonPipeline stages[].karpenter', 'AddonPipeline stages[].checks[]']
+const IN_WORKLOAD = [
+  'AddonPipeline stages[].karpenter',
+  'AddonPipeline stages[].checks[]',
+  'CAPTControlPlane controlPlaneConfig.karpenter',
+  'CAPTControlPlaneTemplate template.spec.controlPlaneConfig.karpenter',
+]
 
 /** References whose three states have a story of their own. */
 const ELSEWHERE: Readonly<Record<string, string>> = { 'AddonDelivery pipelineRef': 'pipeline-consent.test.ts' }
