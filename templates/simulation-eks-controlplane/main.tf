@@ -201,7 +201,6 @@ resource "terraform_data" "cluster" {
     private = var.endpoint_private_access
     cidrs   = var.endpoint_public_access_cidrs
     tags    = var.tags
-    auto    = var.auto_mode
     caller  = [var.assume_role_arn, var.assume_role_external_id]
   }
 }
@@ -222,6 +221,12 @@ resource "terraform_data" "node_role" {
 resource "terraform_data" "node_policy" {
   for_each = toset(var.auto_mode ? ["AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly"] : ["AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryPullOnly", "AmazonSSMManagedInstanceCore"])
   input    = { role = terraform_data.node_role.output.name, policy = each.key }
+}
+
+# On its own, so that clusters from before it stay as they are.
+resource "terraform_data" "auto_mode" {
+  count = var.auto_mode ? 1 : 0
+  input = { cluster = terraform_data.cluster.output.name, node_pools = ["general-purpose", "system"] }
 }
 
 resource "terraform_data" "node_group" {
