@@ -1,7 +1,7 @@
 // Everybody who plays in one simulated workload cluster. Actors for kinds that come with a CRD begin when the CRD is
 // there, because a kind that is not served can be neither listed nor watched.
 import { type AnyObject, NodeKind } from '#api'
-import { type Events, type Informers, isKubeError, type Objects } from '#kube'
+import type { Events, Informers, Objects } from '#kube'
 import type { Clock, Log } from '#lib'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import type { Stage } from './actor.ts'
@@ -15,6 +15,8 @@ import { provisionerActor } from './karpenter/provisioner.ts'
 import { ingressActor } from './kubernetes/balancers.ts'
 import { deploymentActor } from './kubernetes/deployments.ts'
 import { jobActor } from './kubernetes/jobs.ts'
+import { hasJoined, joinNode } from './kubernetes/nodes.ts'
+import type { Node } from './kubernetes/placement.ts'
 import { podActor } from './kubernetes/pods.ts'
 import { serviceActor } from './kubernetes/services.ts'
 import type { Ledger } from './ledger.ts'
@@ -136,16 +138,7 @@ async function furnish(objects: Objects, clock: Clock, count: number): Promise<v
       'node.kubernetes.io/instance-type': 'm7i.large',
     }
     const node = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels } } as AnyObject
-    try {
-      await objects.create(NodeKind, node)
-      await objects.patch(
-        NodeKind,
-        { name },
-        { type: 'merge', body: { status: nodeStatus(clock.now(), 'm7i.large') } },
-        { subresource: 'status' },
-      )
-    } catch (error) {
-      if (!isKubeError(error, 'AlreadyExists')) throw error
-    }
+    if (!hasJoined(await objects.get<Node>(NodeKind, { name })))
+      await joinNode(objects, node, nodeStatus(clock.now(), 'm7i.large'))
   }
 }

@@ -1,10 +1,11 @@
 // Plays the kubelet of a CAPTMachine: an instance that was made becomes a Node of the simulated workload cluster. Its
 // deletion is capt's own: the controller deletes the Node after the instance.
 import { CAPTMachine, CLUSTER_NAME_LABEL, type Key, NodeKind } from '#api'
-import { ignore, type Objects, type Projected } from '#kube'
+import type { Objects, Projected } from '#kube'
 import type { Clock } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
 import { nodeStatus } from './karpenter/node-claims.ts'
+import { hasJoined, joinNode } from './kubernetes/nodes.ts'
 import type { Node } from './kubernetes/placement.ts'
 import { simulated } from './names.ts'
 
@@ -39,7 +40,7 @@ export function machineActor(ports: MachinePorts): Controller<CAPTMachine, Obser
       if (!isMade || machine.status?.nodeRef) return { machine, nodeName, missingIn: undefined, isWaiting: false }
       const objects = await ports.objectsOf({ namespace: machine.metadata.namespace ?? '', name })
       const node = await objects?.get<Node>(NodeKind, { name: nodeName })
-      return { machine, nodeName, missingIn: node ? undefined : objects, isWaiting: objects === undefined }
+      return { machine, nodeName, missingIn: hasJoined(node) ? undefined : objects, isWaiting: objects === undefined }
     },
     decide: ({ missingIn, isWaiting }): Decision<{ readonly do: 'register' }> => {
       if (isWaiting) return waiting('NotSimulated', 'The workload cluster is not simulated yet', RETRY_SECONDS)
@@ -47,9 +48,7 @@ export function machineActor(ports: MachinePorts): Controller<CAPTMachine, Obser
     },
     async act(_world, { machine, missingIn, nodeName }) {
       if (!missingIn || nodeName === undefined) return
-      await missingIn.create<Node>(NodeKind, toNode(machine, nodeName)).catch(ignore('AlreadyExists'))
-      const body = { status: nodeStatus(ports.clock.now(), machine.spec.instanceType) }
-      await missingIn.patch(NodeKind, { name: nodeName }, { type: 'merge', body }, { subresource: 'status' })
+      await joinNode(missingIn, toNode(machine, nodeName), nodeStatus(ports.clock.now(), machine.spec.instanceType))
     },
     status: () => ({}),
   }

@@ -11,10 +11,11 @@ import {
   NodeKind,
   WorkspaceTemplateApply,
 } from '#api'
-import { type Cache, ignore, type Objects, type Projected } from '#kube'
+import type { Cache, Objects, Projected } from '#kube'
 import { type Clock, hashOf, isPlainObject, jsonEqual, shortHash } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
 import { nodeStatus } from './karpenter/node-claims.ts'
+import { hasJoined, joinNode } from './kubernetes/nodes.ts'
 import type { Node } from './kubernetes/placement.ts'
 import { simulated } from './names.ts'
 
@@ -171,18 +172,12 @@ export async function syncNodes(workload: Objects, wanted: readonly Wanted[], no
   for (const { node, type, version } of wanted) {
     const found = there.get(node.metadata.name)
     there.delete(node.metadata.name)
-    if (!found)
-      await join(workload, node, { ...nodeStatus(nowMs, type), nodeInfo: { kubeletVersion: `v${version}.0` } })
-    else await relabel(workload, found, node)
+    if (!hasJoined(found))
+      await joinNode(workload, node, { ...nodeStatus(nowMs, type), nodeInfo: { kubeletVersion: `v${version}.0` } })
+    else await relabel(workload, found!, node)
   }
   // New machines come before old ones go.
   for (const [name] of there) await workload.delete(NodeKind, { name })
-}
-
-async function join(workload: Objects, node: Node, status: object): Promise<void> {
-  const { name } = node.metadata
-  await workload.create<AnyObject>(NodeKind, node).catch(ignore('AlreadyExists'))
-  await workload.patch(NodeKind, { name }, { type: 'merge', body: { status } }, { subresource: 'status' })
 }
 
 async function relabel(workload: Objects, found: Node, { metadata, spec }: Node): Promise<void> {

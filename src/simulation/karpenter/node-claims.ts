@@ -1,7 +1,7 @@
 // Plays the part of Karpenter that launches and terminates machines. Every machine is in the ledger from launch to
 // termination, and a claim holds its finalizer until its machine is gone.
-import { type AnyObject, keyOf, NodeKind, PodKind } from '#api'
-import { ignore, type Projected } from '#kube'
+import { keyOf, NodeKind, PodKind } from '#api'
+import type { Projected } from '#kube'
 import { shortHash } from '#lib'
 import {
   act,
@@ -14,6 +14,7 @@ import {
   waiting,
 } from '#runtime'
 import { conditionList, type Stage, secondsLeft } from '../actor.ts'
+import { hasJoined, joinNode } from '../kubernetes/nodes.ts'
 import type { Node, Pod } from '../kubernetes/placement.ts'
 import type { SimulatedInstance } from '../ledger.ts'
 import { NodeClaimKind, simulated } from '../names.ts'
@@ -74,13 +75,7 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
         if (node) await removeFinalizer(objects, NodeKind, node, CLAIM_FINALIZER)
         return await removeFinalizer(objects, NodeClaimKind, claim, CLAIM_FINALIZER)
       }
-      await registerNode(objects.create.bind(objects), claim)
-      await objects.patch(
-        NodeKind,
-        { name: nodeNameOf(claim) },
-        { type: 'merge', body: { status: nodeStatus(stage.clock.now(), typeOfClaim(claim)) } },
-        { subresource: 'status' },
-      )
+      await joinNode(objects, toNode(claim), nodeStatus(stage.clock.now(), typeOfClaim(claim)))
     },
     status: reportClaim,
   }
@@ -95,15 +90,12 @@ function decideClaim({ claim, node, pods, isAlive, nowMs, paceMs }: ObservedClai
   if (claim.status?.providerID === undefined) return act<ClaimAction>({ do: 'launch' })
   const left = secondsLeft(claim.metadata.creationTimestamp, paceMs, nowMs)
   if (left > 0) return waiting('Launching', 'The machine starts', left)
-  return node ? done : act<ClaimAction>({ do: 'register' })
+  return hasJoined(node) ? done : act<ClaimAction>({ do: 'register' })
 }
 
-async function registerNode(
-  create: (kind: typeof NodeKind, node: AnyObject) => Promise<unknown>,
-  claim: NodeClaim,
-): Promise<void> {
+function toNode(claim: NodeClaim): Node {
   const { type, zone, id, nodePool } = instanceOf(claim)
-  const node: Node = {
+  return {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
@@ -124,7 +116,6 @@ async function registerNode(
     },
     spec: { providerID: `aws:///${zone}/${id}`, taints: claim.spec?.taints ?? [] },
   }
-  await create(NodeKind, node).catch(ignore('AlreadyExists'))
 }
 
 export function nodeStatus(nowMs: number, type: string) {
