@@ -52,6 +52,7 @@ const SHARED_CLUSTER: readonly RuleCase[] = [
 ]
 
 const PLANE = { version: 'v1.35.0', workspaceTemplateRef: { name: 'eks' } }
+const ADOPTED = { version: 'v1.35.0', policy: 'Adopted' }
 const access = (endpointAccess: JsonObject): JsonObject => ({ ...PLANE, controlPlaneConfig: { endpointAccess } })
 
 const SHARED_CONTROL_PLANE: readonly RuleCase[] = [
@@ -166,6 +167,17 @@ export const RULE_CASES: Readonly<Record<string, readonly RuleCase[]>> = {
       before: PLANE,
       breaks: { ...PLANE, controlPlaneConfig: { karpenter: { namespace: 'karpenter' } } },
       keeps: { ...PLANE, controlPlaneConfig: { karpenter: { namespace: 'kube-system' } } },
+    },
+    {
+      rule: '.spec: workspaceTemplateRef must be set, and must be left out with policy Adopted: nothing is made then',
+      breaks: { ...PLANE, policy: 'Adopted' },
+      keeps: ADOPTED,
+    },
+    {
+      rule: '.spec: policy cannot be changed: delete the Cluster, which detaches an adopted one, and make it anew',
+      before: ADOPTED,
+      breaks: PLANE,
+      keeps: { ...ADOPTED, version: 'v1.36.0' },
     },
   ],
   CAPTControlPlaneTemplate: inTemplate(
