@@ -79,7 +79,7 @@ function regionOf({ values }: Arguments, { env }: Io): string {
 /** The preflight check of `capt doctor`; what needs a person is printed and ends the run before anything is made. */
 async function isPossible(home: Home, objects: readonly AnyObject[], io: Io): Promise<boolean> {
   const { openRegion } = await import('#app')
-  const requests = openRegion(io.clock, io.env, io.signal)
+  const requests = await openRegion(io.clock, io.env, io.signal)
   const observed = await observePreflight(planOf(objects, io.env), {
     connected: connectedTo(home),
     env: io.env,
@@ -99,7 +99,7 @@ const SEARCH_AGAIN_MS = 30_000
 /** By the tag of the run, and by the tag of what controllers in the cluster make. */
 async function findLeftovers(region: string, { clock, env, stderr }: Io): Promise<readonly string[]> {
   const { openTagSearch } = await import('#app')
-  const search = openTagSearch(clock, env)
+  const search = await openTagSearch(clock, env)
   const tags: readonly Readonly<Record<string, string>>[] = [
     { [TAG]: 'true' },
     { [`kubernetes.io/cluster/${CLUSTER}`]: 'owned' },
