@@ -9,7 +9,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Engine } from '#engine'
-import type { Cache } from '#kube'
+import { type Cache, isKubeError } from '#kube'
 import { messageOf, parseDuration } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
 import { setBlockMove } from '../shared/block-move.ts'
@@ -20,6 +20,8 @@ import { type Observed, reportedResources } from './observe.ts'
 import { nameSuspects } from './status.ts'
 import { type ApplySummary, summarizeApply } from './summary.ts'
 
+const RELEASE_ATTEMPTS = 5
+
 export async function actOnApply(engine: Engine, world: World, observed: Observed, action: Action): Promise<void> {
   const { objects } = world
   const { apply, owner } = observed
@@ -27,7 +29,7 @@ export async function actOnApply(engine: Engine, world: World, observed: Observe
     case 'add-finalizer':
       return addFinalizer(objects, WorkspaceTemplateApply, apply, APPLY_FINALIZER)
     case 'remove-finalizer':
-      return removeFinalizer(objects, WorkspaceTemplateApply, apply, APPLY_FINALIZER)
+      return release(objects, apply)
     case 'unblock-move':
       return setBlockMove(objects, WorkspaceTemplateApply, apply, false)
     case 'delete-self':
@@ -62,6 +64,22 @@ export async function actOnApply(engine: Engine, world: World, observed: Observe
           reason: 'SuspectsLeft',
           message: `Everything in the state is destroyed. A lost run may have made what no state has: look for ${nameSuspects(suspects)}`,
         })
+    }
+  }
+}
+
+/**
+ * By now nothing is kept for the apply, so a change of it meanwhile is no reason to look again: the next look would miss the
+ * record and take it for a lost one.
+ */
+async function release(objects: World['objects'], apply: Observed['apply']): Promise<void> {
+  let latest: WorkspaceTemplateApply | undefined = apply
+  for (let attempt = 1; latest && latest.metadata.uid === apply.metadata.uid; attempt++) {
+    try {
+      return await removeFinalizer(objects, WorkspaceTemplateApply, latest, APPLY_FINALIZER)
+    } catch (error) {
+      if (!isKubeError(error, 'Conflict') || attempt === RELEASE_ATTEMPTS) throw error
+      latest = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, keyOf(apply))
     }
   }
 }
