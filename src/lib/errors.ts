@@ -25,6 +25,11 @@ export function isCaptError(error: unknown, code?: string): error is CaptError {
   return error instanceof CaptError && (code === undefined || error.code === code)
 }
 
+/** Why a file cannot be used: the reason of the system alone, because the message has the path already. */
+export function fileFaultOf(error: unknown): string {
+  return messageOf(error).replace(/^[A-Z]+: (.+?), \w+( '.*')?$/s, '$1')
+}
+
 /** A short text for any thrown value; for logs and messages, never for matching. */
 export function messageOf(error: unknown): string {
   if (error instanceof Error) return error.message

@@ -6,3 +6,6 @@ export function pluralOf(kind: string): string {
   if (/(s|x|z|ch|sh)$/.test(name)) return `${name}es`
   return `${name}s`
 }
+
+/** `1 resource`, `2 resources`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

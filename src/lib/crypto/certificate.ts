@@ -63,7 +63,7 @@ export function createAuthority(options: AuthorityOptions = {}): Authority {
   return selfSignedAuthority(options.name ?? 'capt authority', privateKey, options)
 }
 
-/** The same key and name with a new period: what either certificate signs is trusted by whoever trusts the other. */
+/** The same key and name with a new period: a client that trusts one certificate also trusts what the other signs. */
 export function renewAuthority({ name, key }: Authority, options: Omit<AuthorityOptions, 'name'> = {}): Authority {
   return selfSignedAuthority(name, createPrivateKey(key), options)
 }
