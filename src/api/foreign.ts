@@ -48,41 +48,22 @@ export const CustomResourceDefinitionKind = kindRef(
 export const CLUSTER_API_VERSIONS = ['v1beta2', 'v1beta1'] as const
 export type ClusterApiVersion = (typeof CLUSTER_API_VERSIONS)[number]
 
-export const clusterKind = (version: ClusterApiVersion): KindRef => ({
-  group: 'cluster.x-k8s.io',
-  version,
-  kind: 'Cluster',
-  plural: 'clusters',
-  namespaced: true,
-})
-export const machinePoolKind = (version: ClusterApiVersion): KindRef => ({
-  group: 'cluster.x-k8s.io',
-  version,
-  kind: 'MachinePool',
-  plural: 'machinepools',
-  namespaced: true,
-})
-export const machineKind = (version: ClusterApiVersion): KindRef => ({
-  group: 'cluster.x-k8s.io',
-  version,
-  kind: 'Machine',
-  plural: 'machines',
-  namespaced: true,
-})
-export const clusterResourceSetKind = (version: ClusterApiVersion): KindRef => ({
-  group: 'addons.cluster.x-k8s.io',
-  version,
-  kind: 'ClusterResourceSet',
-  plural: 'clusterresourcesets',
-  namespaced: true,
-})
-export const clusterResourceSetBindingKind = (version: ClusterApiVersion): KindRef => ({
-  group: 'addons.cluster.x-k8s.io',
-  version,
-  kind: 'ClusterResourceSetBinding',
-  plural: 'clusterresourcesetbindings',
-  namespaced: true,
-})
+const clusterApiKind = (group: string, kind: string, plural: string) => (version: ClusterApiVersion) =>
+  kindRef(`${group}/${version}`, kind, plural)
+
+export const clusterKind = clusterApiKind('cluster.x-k8s.io', 'Cluster', 'clusters')
+export const machinePoolKind = clusterApiKind('cluster.x-k8s.io', 'MachinePool', 'machinepools')
+export const machineKind = clusterApiKind('cluster.x-k8s.io', 'Machine', 'machines')
+export const clusterResourceSetKind = clusterApiKind(
+  'addons.cluster.x-k8s.io',
+  'ClusterResourceSet',
+  'clusterresourcesets',
+)
+export const clusterResourceSetBindingKind = clusterApiKind(
+  'addons.cluster.x-k8s.io',
+  'ClusterResourceSetBinding',
+  'clusterresourcesetbindings',
+)
 
 export interface Secret extends AnyObject {
   readonly type?: string

@@ -1,4 +1,5 @@
 // Schema parts that several kinds share.
+import type { Column, Kind } from './define-kind.ts'
 import * as s from './schema/build.ts'
 
 const condition = s.object(
@@ -48,8 +49,24 @@ export const templateMetadata = s.object(
   { about: 'Metadata that reaches every object made from this template.' },
 )
 
-/** The spec of a kind that objects of `kind` are made from. */
-export function templateOf<S extends s.Node<unknown, boolean>>(kind: string, spec: S) {
+interface TemplateOptions<S> {
+  readonly about: string
+  /** Of the objects that are made. */
+  readonly spec: S
+  readonly columns?: readonly Column[]
+}
+
+/** The definition of the kind that objects of a kind are made from. */
+export function templateKindOf<S extends s.Node<unknown, boolean>>(
+  { group, version, kind }: Pick<Kind, 'group' | 'version' | 'kind'>,
+  { about, spec, columns = [{ name: 'Age', path: '.metadata.creationTimestamp', type: 'date' }] }: TemplateOptions<S>,
+) {
   const template = s.object({ metadata: templateMetadata, spec }, { required: ['spec'], about: `The ${kind} to make.` })
-  return s.object({ template }, { required: ['template'], about: 'What is wanted.' })
+  return {
+    ...{ group, version, about, columns },
+    kind: `${kind}Template`,
+    plural: `${kind.toLowerCase()}templates`,
+    categories: ['cluster-api'],
+    spec: s.object({ template }, { required: ['template'], about: 'Desired state.' }),
+  }
 }

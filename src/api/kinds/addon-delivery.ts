@@ -129,6 +129,9 @@ const teardownStep = s.object(
 /** Condition of an AddonDelivery, and of the CAPTControlPlane of its Cluster, where clusterctl describe shows it. */
 export const ADDONS_HEALTHY = 'AddonsHealthy'
 
+/** Condition of an AddonDelivery: whether it delivers the newest revision of its pipeline. Written only where it ever did not. */
+export const UP_TO_DATE = 'UpToDate'
+
 export const AddonDelivery = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
@@ -150,6 +153,10 @@ export const AddonDelivery = defineKind({
       pipelineRef: objectRef(
         'AddonPipeline to follow. One of another namespace must serve all namespaces from where capt runs, or allow this one by the annotation capt.appthrust.com/allow-namespaces.',
       ),
+      revision: s.string({
+        about: 'Revision of the pipeline to deliver. capt sets it, wave by wave, where the pipeline has a rollout.',
+        maxLength: 63,
+      }),
       suspend: s.boolean({ default: false, about: 'Change nothing for now. Teardown still runs.' }),
       variables: s.map(s.string({ maxLength: 4096 }), {
         about: 'Values for this Cluster alone; they win over those of the pipeline.',
@@ -164,11 +171,11 @@ export const AddonDelivery = defineKind({
               maxLength: 32,
               pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
             }),
-            values: s.freeObject({ about: 'Helm values, merged over those of the pipeline (karpenter stages).' }),
+            values: s.freeObject({ about: 'Helm values, merged over those of the pipeline (stages with a chart).' }),
             chart: s.string({
               ...chartAddress,
               about:
-                'OCI address of the chart, instead of that of the pipeline (karpenter stages). The login of the pipeline is not sent there: set source too.',
+                'OCI address of the chart, instead of that of the pipeline (stages with a chart). The login of the pipeline is not sent there: set source too.',
             }),
             source: chartSource,
           },
@@ -183,11 +190,13 @@ export const AddonDelivery = defineKind({
         },
       ),
     },
-    { required: ['clusterName', 'pipelineRef'], about: 'What is wanted.' },
+    { required: ['clusterName', 'pipelineRef'], about: 'Desired state.' },
   ),
   status: s.object(
     {
       handledRetry: s.string({ about: 'The last request for a retry that was answered.' }),
+      revision: s.string({ about: 'Revision of the pipeline that was last rendered.' }),
+      revisionSince: s.time({ about: 'Since when it is that revision.' }),
       kubernetesVersion: s.string({ about: 'Kubernetes version that the versions were chosen for.' }),
       stages: s.list(stageStatus, { about: 'One entry per stage, in order.', listType: 'map', mapKeys: ['name'] }),
       teardown: s.object(
@@ -208,6 +217,7 @@ export const AddonDelivery = defineKind({
     { name: 'Pipeline', path: '.spec.pipelineRef.name' },
     { name: 'Healthy', path: `.status.conditions[?(@.type=="${ADDONS_HEALTHY}")].status` },
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Up-to-date', path: `.status.conditions[?(@.type=="${UP_TO_DATE}")].status` },
     { name: 'Status', path: '.status.conditions[?(@.type=="Ready")].message' },
     { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },
   ],

@@ -3,7 +3,7 @@
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions } from '../meta.ts'
 import * as s from '../schema/build.ts'
-import { addonStage, duration } from './addon-stage.ts'
+import { addonStage, duration, label } from './addon-stage.ts'
 
 const expression = s.object(
   {
@@ -38,6 +38,70 @@ const variableSource = s.object(
   },
   { required: ['kind', 'name'] },
 )
+
+const rollout = s.object(
+  {
+    order: s.list(label, {
+      default: [],
+      about:
+        'Labels of Clusters, in the order of the waves: each entry is one wave. Clusters that have none of them are the last wave.',
+      maxItems: 50,
+    }),
+    maxConcurrent: s.integer({
+      default: 1,
+      minimum: 1,
+      maximum: 1000,
+      about: 'Most Clusters of a wave that receive the change at the same time.',
+    }),
+    soak: s.string({
+      ...duration,
+      default: '10m',
+      about: 'How long every Cluster reached so far must stay healthy before the next wave.',
+    }),
+  },
+  {
+    about:
+      'Brings a change of variables, variablesFrom, stages or teardown to the Clusters in waves, and stops at the first unhealthy one. Without it every Cluster gets a change at once. A new Cluster always gets the newest revision.',
+  },
+)
+
+const names = (about: string) => s.list(s.string(), { about })
+
+const rolloutStatus = s.object(
+  {
+    revision: s.string({ about: 'Newest revision.' }),
+    wave: s.integer({ minimum: 0, about: 'The wave that is under way; 0 when every Cluster has the newest revision.' }),
+    waves: s.integer({ minimum: 0, about: 'Number of waves.' }),
+    updated: s.integer({ minimum: 0, about: 'Clusters that are healthy with the newest revision.' }),
+    moving: names('Clusters that receive the newest revision now.'),
+    notReached: names('Clusters that keep an earlier revision until their wave.'),
+    paused: names('Clusters that keep an earlier revision because they are paused or suspended. They hold nothing up.'),
+    soakUntil: s.time({ about: 'When the next wave begins, if every Cluster stays healthy.' }),
+    stopped: s.object(
+      {
+        cluster: s.string({ about: 'The unhealthy Cluster.' }),
+        reason: s.string({ about: 'Why it is not healthy.' }),
+      },
+      {
+        required: ['cluster', 'reason'],
+        about: 'Why no further Cluster is reached. It ends when the Cluster is healthy.',
+      },
+    ),
+  },
+  { required: ['revision', 'wave', 'waves', 'updated'], about: 'How far the newest revision has come.' },
+)
+
+const revision = s.object(
+  {
+    name: s.string({ about: 'Name of the revision: a hash of what it delivers.' }),
+    since: s.time({ about: 'When it was first seen.' }),
+    content: s.freeObject({ about: 'variables, variablesFrom, stages and teardown, as they were.' }),
+  },
+  { required: ['name', 'since', 'content'] },
+)
+
+/** Condition of an AddonPipeline with waves: whether every Cluster has the newest revision. */
+export const ROLLED_OUT = 'RolledOut'
 
 export const AddonPipeline = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
@@ -91,10 +155,11 @@ export const AddonPipeline = defineKind({
         },
         { default: {}, about: 'What happens before the control plane of a deleted Cluster is destroyed.' },
       ),
+      rollout,
     },
     {
       required: ['clusterSelector', 'stages'],
-      about: 'What is wanted.',
+      about: 'Desired state.',
       rules: [
         {
           rule: 'self.stages.all(x, x.needs.all(n, self.stages.exists(y, y.name == n)))',
@@ -107,19 +172,31 @@ export const AddonPipeline = defineKind({
     {
       clusters: s.integer({ minimum: 0, about: 'Clusters selected now.' }),
       ready: s.integer({ minimum: 0, about: 'Deliveries that are Ready.' }),
+      rollout: rolloutStatus,
+      revisions: s.list(revision, {
+        about:
+          'Revisions that deliveries use, while there is a rollout: the newest and those that Clusters keep until their wave.',
+        listType: 'map',
+        mapKeys: ['name'],
+      }),
       conditions,
     },
-    { about: 'What was found.' },
+    { about: 'Observed state.' },
   ),
   moves: true,
   columns: [
     { name: 'Clusters', path: '.status.clusters', type: 'integer' },
     { name: 'Delivered', path: '.status.ready', type: 'integer' },
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Rolled-out', path: `.status.conditions[?(@.type=="${ROLLED_OUT}")].status` },
+    { name: 'Status', path: '.status.conditions[?(@.type=="Ready")].message' },
     { name: 'Age', path: '.metadata.creationTimestamp', type: 'date' },
   ],
 })
 export type AddonPipeline = KindOf<typeof AddonPipeline>
+export type PipelineRollout = NonNullable<AddonPipeline['spec']['rollout']>
+export type RolloutStatus = NonNullable<NonNullable<AddonPipeline['status']>['rollout']>
+export type PipelineRevision = NonNullable<NonNullable<AddonPipeline['status']>['revisions']>[number]
 export type AddonStage = AddonPipeline['spec']['stages'][number]
 export type AddonCheck = AddonStage['checks'][number]
 export type VariableSource = AddonPipeline['spec']['variablesFrom'][number]

@@ -48,7 +48,7 @@ const check = s.object(
   },
 )
 
-const label = s.object(
+export const label = s.object(
   {
     key: s.string({ about: 'Label key.', minLength: 1, maxLength: 316 }),
     value: s.string({ about: 'Label value.', maxLength: 63 }),

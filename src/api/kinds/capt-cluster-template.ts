@@ -1,20 +1,14 @@
 // What a ClusterClass makes CAPTClusters from. Nothing that only one cluster could know is required.
 import { defineKind, type KindOf } from '../define-kind.ts'
-import { templateOf } from '../meta.ts'
+import { templateKindOf } from '../meta.ts'
 import * as s from '../schema/build.ts'
-import { clusterFields, clusterRules } from './capt-cluster.ts'
+import { CAPTCluster, clusterFields, clusterRules } from './capt-cluster.ts'
 
-export const CAPTClusterTemplate = defineKind({
-  group: 'infrastructure.cluster.x-k8s.io',
-  version: 'v1beta1',
-  kind: 'CAPTClusterTemplate',
-  plural: 'captclustertemplates',
-  categories: ['cluster-api'],
-  about:
-    'A pattern for CAPTClusters, referenced by a ClusterClass. Its variables and patches fill in what is left out.',
-  spec: templateOf(
-    'CAPTCluster',
-    s.object(clusterFields, {
+export const CAPTClusterTemplate = defineKind(
+  templateKindOf(CAPTCluster, {
+    about:
+      'A pattern for CAPTClusters, referenced by a ClusterClass. Its variables and patches fill in what is left out.',
+    spec: s.object(clusterFields, {
       about: 'Spec of the CAPTClusters made from this template.',
       rules: [
         {
@@ -24,7 +18,7 @@ export const CAPTClusterTemplate = defineKind({
         ...clusterRules,
       ],
     }),
-  ),
-  columns: [{ name: 'AGE', path: '.metadata.creationTimestamp', type: 'date' }],
-})
+    columns: [{ name: 'AGE', path: '.metadata.creationTimestamp', type: 'date' }],
+  }),
+)
 export type CAPTClusterTemplate = KindOf<typeof CAPTClusterTemplate>

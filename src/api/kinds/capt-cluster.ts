@@ -145,7 +145,7 @@ export const CAPTCluster = defineKind({
     },
     {
       required: ['region'],
-      about: 'What is wanted.',
+      about: 'Desired state.',
       rules: [
         {
           rule: 'has(self.vpcTemplateRef) != has(self.existingVpcId)',
@@ -198,7 +198,7 @@ export const CAPTCluster = defineKind({
       ),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'REGION', path: '.spec.region' },

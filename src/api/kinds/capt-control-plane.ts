@@ -83,7 +83,7 @@ export const controlPlaneFields = {
         ),
         {
           about:
-            'IAM principals with access to the cluster, as the variable access. The principal that made the cluster has it anyway; name here whoever else signs tokens: people, or the identity of the manager that the cluster is moved to.',
+            'IAM principals with access to the cluster, as the variable access. The principal that made the cluster always has access. List the other principals that sign tokens: people, or the identity of the manager that the cluster is moved to.',
           maxItems: 100,
           listType: 'map',
           mapKeys: ['principalARN'],
@@ -205,7 +205,7 @@ export const CAPTControlPlane = defineKind({
     },
     {
       required: ['version'],
-      about: 'What is wanted.',
+      about: 'Desired state.',
       rules: [
         {
           rule: 'has(self.workspaceTemplateApplyName) == has(oldSelf.workspaceTemplateApplyName) && (!has(self.workspaceTemplateApplyName) || self.workspaceTemplateApplyName == oldSelf.workspaceTemplateApplyName)',
@@ -227,7 +227,7 @@ export const CAPTControlPlane = defineKind({
         },
         {
           rule: "(has(self.policy) ? self.policy : 'Managed') == (has(oldSelf.policy) ? oldSelf.policy : 'Managed')",
-          message: 'policy cannot be changed: delete the Cluster, which detaches an adopted one, and make it anew',
+          message: 'policy cannot be changed: delete the Cluster, which detaches an adopted one, and create it again',
         },
       ],
     },
@@ -279,7 +279,7 @@ export const CAPTControlPlane = defineKind({
       ),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },

@@ -1,5 +1,5 @@
 // The schema of each stage type: one entry per type. It is here and not in the type's definition
-// (controllers/addon-delivery/stages), because api imports no controller; the definition names its entry as `field`.
+// (controllers/addon-delivery/stages), because api imports no controller; its registry has the same keys.
 import * as s from '../schema/build.ts'
 
 export const duration = { pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 } as const
@@ -134,7 +134,10 @@ const nodePool = s.object(
   {
     name: s.string({ ...stageName, default: 'default', about: 'Name of the NodePool and of its EC2NodeClass.' }),
     role: s.string({ about: 'Name of the IAM role of the nodes. NODE_ROLE_NAME when left out.', maxLength: 64 }),
-    amiAlias: s.string({ default: 'al2023@latest', about: 'AMI alias of the nodes.', maxLength: 128 }),
+    amiAlias: s.string({
+      about: 'AMI alias of the nodes, such as al2023@v20261102. NODE_IMAGE when left out, which the EKS template pins.',
+      maxLength: 128,
+    }),
     capacityTypes: s.list(s.string({ enum: ['on-demand', 'spot', 'reserved'] }), {
       about: 'Capacity types, on-demand when left out.',
       maxItems: 3,

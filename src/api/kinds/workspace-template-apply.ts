@@ -204,7 +204,7 @@ export const WorkspaceTemplateApply = defineKind({
       driftDetection: driftDetection('what the template says, else no checks'),
       suspend: s.boolean({ about: 'Start no run. One in progress is finished.', default: false }),
     },
-    { required: ['templateRef'], about: 'What is wanted.' },
+    { required: ['templateRef'], about: 'Desired state.' },
   ),
   status: s.object(
     {
@@ -234,7 +234,7 @@ export const WorkspaceTemplateApply = defineKind({
       drift,
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'WORKSPACE', path: '.status.workspaceName' },

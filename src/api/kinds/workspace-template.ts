@@ -245,7 +245,7 @@ export const WorkspaceTemplate = defineKind({
       guard: guard('EKS clusters, node groups, VPCs, subnets, KMS keys and IAM roles'),
       driftDetection: driftDetection('no checks, unless the apply asks for them'),
     },
-    { required: ['template'], about: 'What is wanted.' },
+    { required: ['template'], about: 'Desired state.' },
   ),
   status: s.object(
     {
@@ -256,7 +256,7 @@ export const WorkspaceTemplate = defineKind({
       }),
       conditions,
     },
-    { about: 'What was found.' },
+    { about: 'Observed state.' },
   ),
   moves: true,
   columns: [

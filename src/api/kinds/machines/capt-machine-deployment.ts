@@ -87,7 +87,7 @@ export const CAPTMachineDeployment = defineKind({
       }),
       paused: s.boolean({ about: 'A change of the template is not rolled out; scaling still works.' }),
     },
-    { required: ['selector', 'template'], about: 'What is wanted.', rules: replicaRules },
+    { required: ['selector', 'template'], about: 'Desired state.', rules: replicaRules },
   ),
   status: s.object(
     {
@@ -98,7 +98,7 @@ export const CAPTMachineDeployment = defineKind({
       lastProgressTime: s.time({ about: 'When an update last made progress.' }),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   scale: SCALE_PATHS,
   columns: [

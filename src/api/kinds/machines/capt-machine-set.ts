@@ -121,7 +121,7 @@ export const CAPTMachineSet = defineKind({
     'A number of CAPTMachines made from one template, as a ReplicaSet has pods. Usually made by a CAPTMachineDeployment. A change of labels, tags or drainTimeoutSeconds of the template reaches its machines; any other change only those made later.',
   spec: s.object(replicaFields, {
     required: ['selector', 'template'],
-    about: 'What is wanted.',
+    about: 'Desired state.',
     rules: replicaRules,
   }),
   status: s.object(
@@ -130,7 +130,7 @@ export const CAPTMachineSet = defineKind({
       fullyLabeledReplicas: count('Machines with all labels of the template.'),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   scale: SCALE_PATHS,
   columns: [

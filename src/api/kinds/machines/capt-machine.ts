@@ -116,7 +116,7 @@ export const CAPTMachine = defineKind({
     },
     {
       required: ['workspaceTemplateRef', 'instanceType'],
-      about: 'What is wanted.',
+      about: 'Desired state.',
       rules: [
         ...machineRules,
         {
@@ -140,6 +140,7 @@ export const CAPTMachine = defineKind({
       instanceId: s.string({ about: 'Id of the EC2 instance.' }),
       privateIp: s.string({ about: 'Private address of the instance.' }),
       failureDomain: s.string({ about: 'Availability zone of the instance.' }),
+      version: s.string({ about: 'Kubernetes version that the core Machine asked for.' }),
       addresses: s.list(address, { about: 'Addresses of the instance.', maxItems: 32 }),
       nodeRef: s.object({ name: s.string({ about: 'Name of the Node.' }) }, { about: 'The Node of the instance.' }),
       workspaceTemplateStatus: s.object(
@@ -152,7 +153,7 @@ export const CAPTMachine = defineKind({
       ),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'CLUSTER', path: '.metadata.labels.cluster\\.x-k8s\\.io/cluster-name' },
@@ -161,6 +162,7 @@ export const CAPTMachine = defineKind({
     { name: 'READY', path: ".status.conditions[?(@.type=='Ready')].status" },
     { name: 'NODE', path: ".status.conditions[?(@.type=='NodeHealthy')].status" },
     { name: 'NODE GROUP', path: '.spec.nodeGroupRef.name', priority: 1 },
+    { name: 'VERSION', path: '.status.version', priority: 1 },
     { name: 'PRIVATE-IP', path: '.status.privateIp', priority: 1 },
     { name: 'AGE', path: '.metadata.creationTimestamp', type: 'date' },
   ],

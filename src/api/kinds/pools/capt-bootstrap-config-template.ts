@@ -21,7 +21,7 @@ export const CAPTBootstrapConfigTemplate = defineKind({
         { about: 'The CAPTBootstrapConfig to make.' },
       ),
     },
-    { required: ['template'], about: 'What is wanted.' },
+    { required: ['template'], about: 'Desired state.' },
   ),
   columns: [{ name: 'Age', path: '.metadata.creationTimestamp', type: 'date' }],
 })

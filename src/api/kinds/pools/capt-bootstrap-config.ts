@@ -27,7 +27,7 @@ export const CAPTBootstrapConfig = defineKind({
   categories: ['cluster-api'],
   about:
     'The bootstrap data of a Machine or a MachinePool of Cluster API. A Machine gets user data with a NodeConfig of nodeadm; a MachinePool gets an empty Secret, because EKS starts the nodes of a node group itself.',
-  spec: s.object(bootstrapFields, { about: 'What is wanted.' }),
+  spec: s.object(bootstrapFields, { about: 'Desired state.' }),
   status: s.object(
     {
       dataSecretName: s.string({ about: 'Secret with the bootstrap data, in the key value.' }),
@@ -38,7 +38,7 @@ export const CAPTBootstrapConfig = defineKind({
       ),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },

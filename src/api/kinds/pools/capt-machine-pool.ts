@@ -146,7 +146,7 @@ export const CAPTMachinePool = defineKind({
         listType: 'set',
       }),
     },
-    { required: ['workspaceTemplateRef'], about: 'What is wanted.' },
+    { required: ['workspaceTemplateRef'], about: 'Desired state.' },
   ),
   status: s.object(
     {
@@ -173,7 +173,7 @@ export const CAPTMachinePool = defineKind({
       ),
       conditions,
     },
-    { about: 'What was found and done.' },
+    { about: 'Observed state.' },
   ),
   columns: [
     { name: 'Ready', path: '.status.conditions[?(@.type=="Ready")].status' },

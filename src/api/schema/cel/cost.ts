@@ -7,14 +7,14 @@ const RULE_LIMIT = 1_000_000
 const OBJECT_LIMIT = 10_000_000
 const OBJECT_MS = 5000
 /** How often the clock is read. */
-const NODES_PER_LOOK = 256
+const NODES_PER_CHECK = 256
 
 export class CostExceeded extends Error {}
 
 let objectLeft = OBJECT_LIMIT
 let ruleLeft = RULE_LIMIT
 let deadline = Number.POSITIVE_INFINITY
-let untilLook = NODES_PER_LOOK
+let untilCheck = NODES_PER_CHECK
 let exceeded: string | undefined
 
 /** Rules of one object share a budget. Everything here is synchronous, so one budget at a time is enough. */
@@ -50,9 +50,9 @@ interface Evaluator {
 export function meter(evaluator: Evaluator): void {
   evaluator.run = function run(this: Evaluator, ast, scope) {
     spend(1)
-    untilLook -= 1
-    if (untilLook <= 0) {
-      untilLook = NODES_PER_LOOK
+    untilCheck -= 1
+    if (untilCheck <= 0) {
+      untilCheck = NODES_PER_CHECK
       if (performance.now() > deadline) exceeded ??= `operation cancelled: longer than ${OBJECT_MS / 1000} s`
     }
     const value = ast.evaluate(this, ast, scope)
