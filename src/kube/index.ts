@@ -1,7 +1,8 @@
 // Speaking to an API server.
 
-export { fixedCredentials, type ServerAccess } from './client/access.ts'
+export { fixedCredentials, type Identity, type ServerAccess } from './client/access.ts'
 export { type Client, createClient } from './client/client.ts'
+export { whenRenewed } from './client/credentials.ts'
 export {
   askServer,
   kindFinder,

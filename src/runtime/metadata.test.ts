@@ -5,7 +5,7 @@ import { KubeError, type Objects, type Patch } from '#kube'
 import { addFinalizer, removeFinalizer } from './finalizers.ts'
 import { controllerOf, findOwner, isOwnedBy, ownerReference, restoreOwner, withOwner } from './owners.ts'
 import { mergeConditions } from './status/conditions.ts'
-import { watchFilter } from './watch-filter.ts'
+import { hasSameFilter, watchFilter } from './watch-filter.ts'
 
 const WidgetKind: KindRef = { group: 'test', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
 const aWidget = (metadata: Partial<ObjectMeta> = {}): AnyObject => ({
@@ -138,12 +138,32 @@ describe('conditions', () => {
 describe('the watch filter', () => {
   const labelled = aWidget({ labels: { 'cluster.x-k8s.io/watch-filter': 'blue' } })
 
+  const none = () => undefined
+  it('accepts what belongs to a Cluster with its value, unless the object has a label of its own', () => {
+    const clusters: Readonly<Record<string, string>> = { 'default/b': 'blue', 'default/g': 'green' }
+    const blue = watchFilter('blue', ({ namespace, name }) => {
+      const value = clusters[`${namespace}/${name}`]
+      return value === undefined ? undefined : { metadata: { labels: { 'cluster.x-k8s.io/watch-filter': value } } }
+    })
+    const child = (cluster: string, labels: object = {}) =>
+      aWidget({ labels: { 'cluster.x-k8s.io/cluster-name': cluster, ...labels } })
+    assert.deepEqual([child('b'), child('g'), child('gone')].map(blue), [true, false, false])
+    assert.equal(blue(child('b', { 'cluster.x-k8s.io/watch-filter': 'green' })), false)
+    assert.equal(blue(child('g', { 'cluster.x-k8s.io/watch-filter': 'blue' })), true)
+  })
+
   it('accepts only objects with its value', () => {
-    assert.deepEqual([labelled, aWidget()].map(watchFilter('blue')), [true, false])
-    assert.deepEqual([labelled, aWidget()].map(watchFilter('green')), [false, false])
+    assert.deepEqual([labelled, aWidget()].map(watchFilter('blue', none)), [true, false])
+    assert.deepEqual([labelled, aWidget()].map(watchFilter('green', none)), [false, false])
+  })
+
+  it('knows when an object went to another manager', () => {
+    const green = aWidget({ labels: { 'cluster.x-k8s.io/watch-filter': 'green' } })
+    assert.deepEqual([hasSameFilter(labelled, green), hasSameFilter(aWidget(), labelled)], [false, false])
+    assert.deepEqual([hasSameFilter(labelled, labelled), hasSameFilter(aWidget(), aWidget())], [true, true])
   })
 
   it('lets everything through when there is none', () => {
-    assert.deepEqual([labelled, aWidget()].map(watchFilter(undefined)), [true, true])
+    assert.deepEqual([labelled, aWidget()].map(watchFilter(undefined, none)), [true, true])
   })
 })

@@ -8,6 +8,7 @@ import { reconcileMetrics } from './queue/metrics.ts'
 import { createQueue, type Queue } from './queue/queue.ts'
 import { createReconcile } from './reconcile.ts'
 import { isClusterKind, warnCluster } from './status/cluster-events.ts'
+import { hasSameFilter } from './watch-filter.ts'
 
 export interface RunOptions {
   readonly controllers: readonly AnyController[]
@@ -130,7 +131,8 @@ function listen(controller: AnyController, queue: Queue, options: RunOptions): v
 /** An update may have moved an object from one owner to another: both the old and the new one are woken. */
 function keysOf(wake: Wake, change: Change, { informers, log }: RunOptions, controller: string): readonly Key[] {
   try {
-    if (change.type === 'updated' && change.old && wake.ignores?.(change.object, change.old)) return []
+    const isSameShard = change.old && hasSameFilter(change.object, change.old)
+    if (change.type === 'updated' && isSameShard && wake.ignores?.(change.object, change.old!)) return []
     const before = change.old ? wake.toKeys(change.old, informers) : []
     return [...before, ...wake.toKeys(change.object, informers)]
   } catch (error) {

@@ -108,7 +108,7 @@ describe('a store with more objects than it keeps unpacked', () => {
     assert.equal(calls, 501)
   })
 
-  it('refuses a summary function that is made anew for each call', () => {
+  it('refuses a summary function that is created for each call', () => {
     const { store } = filled()
     const summarize = () => store.summaries((object) => object.metadata.name)
     for (let i = 0; i < 4; i++) assert.equal(summarize().length, 500)

@@ -7,7 +7,7 @@ import type { KubeError } from '../port.ts'
 import type { ServerAccess } from './access.ts'
 import { type Asked, badAnswer, isHtml, toKubeError } from './answers.ts'
 import { createListStream, type ListStream } from './list-stream.ts'
-import { type Answer, createTransport } from './transport.ts'
+import { type Answer, createTransport, type Pool } from './transport.ts'
 
 type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'apply' | 'delete' | 'raw'
 
@@ -27,6 +27,7 @@ export interface CallOptions {
   readonly maxTries?: number
   /** A longer Retry-After is not waited for: the caller gets the error. */
   readonly maxRetryAfterSeconds?: number
+  readonly pool?: Pool
   readonly onRequest?: (exchange: Exchange) => void
 }
 
@@ -65,6 +66,7 @@ export function createCalls(access: ServerAccess, options: CallOptions): Calls {
   const transport = createTransport(access, {
     clock,
     userAgent: options.userAgent ?? 'capt',
+    pool: options.pool,
     onExchange({ asked }, status) {
       const call = callOf.get(asked)
       if (call) options.onRequest?.({ verb: call.verb, resource: call.kind?.plural ?? '', status })

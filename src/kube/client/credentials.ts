@@ -2,7 +2,7 @@
 // the server refuses them.
 import { readFile } from 'node:fs/promises'
 import { CaptError, type Clock } from '#lib'
-import { type Credentials, type Identity, isSameIdentity } from './access.ts'
+import { type Credentials, type Identity, isSameIdentity, type ServerAccess } from './access.ts'
 
 const REREAD_MS = 60_000
 
@@ -46,6 +46,41 @@ export function fileCredentials(files: CredentialFiles, fixed: Identity, clock: 
       if (!identity) return false
       held = { identity, at: clock.monotonic() }
       return !isSameIdentity(identity, refused)
+    },
+  }
+}
+
+/**
+ * Credentials from a file that may be written again: when the server refuses them, they are read once more. A file that cannot
+ * be read then leaves what there is.
+ */
+export function rereadCredentials(first: Credentials, read: () => Promise<Credentials>): Credentials {
+  let held = first
+  return {
+    current: () => held.current(),
+    async renew(refused) {
+      if (await held.renew(refused)) return true
+      const next = await read().catch(() => undefined)
+      const identity = await next?.current().catch(() => undefined)
+      if (!next || !identity || isSameIdentity(identity, refused)) return false
+      held = next
+      return true
+    },
+  }
+}
+
+/** Calls the listener when other credentials were found after a refusal. */
+export function whenRenewed(access: ServerAccess, listener: () => void): ServerAccess {
+  const { credentials } = access
+  return {
+    ...access,
+    credentials: {
+      current: () => credentials.current(),
+      async renew(refused) {
+        const isRenewed = await credentials.renew(refused)
+        if (isRenewed) listener()
+        return isRenewed
+      },
     },
   }
 }

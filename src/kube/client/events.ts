@@ -30,6 +30,8 @@ interface Series {
   /** Usually needed once, and kept for repeats: there are thousands that differ little. */
   readonly event: Packed
   count: number
+  /** When it happened last, which is before the count is written. */
+  observedAtMs: number
   /** What the server knows. */
   written: number
   isScheduled: boolean
@@ -68,7 +70,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
     if (entry.written >= entry.count) return
     const { count } = entry
     if (entry.written > 0) {
-      if (await raise(entry.key, count)) {
+      if (await raise(entry, count)) {
         entry.written = count
         return
       }
@@ -76,22 +78,23 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
       entry.count = 1
     }
     try {
-      await objects.create(EventKind, unpack<AnyObject>(entry.event))
+      const event = { ...unpack<AnyObject>(entry.event), eventTime: toMicroTime(entry.observedAtMs) } as AnyObject
+      await objects.create(EventKind, event)
       entry.written = 1
     } catch (error) {
       if (!isKubeError(error, 'AlreadyExists')) throw error
       // An earlier process wrote the same event; its count goes on.
       const written = await objects.get<AnyObject & { series?: { count?: number } }>(EventKind, entry.key)
       entry.count += written?.series?.count ?? 1
-      await raise(entry.key, entry.count)
+      await raise(entry, entry.count)
       entry.written = entry.count
     }
   }
 
   /** False when the server has forgotten the event. */
-  async function raise(key: Key, count: number): Promise<boolean> {
+  async function raise({ key, observedAtMs }: Series, count: number): Promise<boolean> {
     try {
-      const body = { series: { count, lastObservedTime: toMicroTime(clock.now()) } }
+      const body = { series: { count, lastObservedTime: toMicroTime(observedAtMs) } }
       await objects.patch(EventKind, key, { type: 'merge', body })
       return true
     } catch (error) {
@@ -102,6 +105,7 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
 
   function repeat(entry: Series): void {
     entry.count++
+    entry.observedAtMs = clock.now()
     if (entry.isScheduled) return
     entry.isScheduled = true
     clock.after((options.seriesSeconds ?? 30) * 1000, () => {
@@ -118,8 +122,9 @@ export function createEvents(objects: Objects, options: EventsOptions): EventRec
     const namespace = about.metadata.namespace ?? 'default'
     const entry: Series = {
       key: { namespace, name },
-      event: packer.pack(toEvent(about, input, { namespace, name }, clock.now(), options)),
+      event: packer.pack(toEvent(about, input, { namespace, name }, options)),
       count: 1,
+      observedAtMs: clock.now(),
       written: 0,
       isScheduled: false,
     }
@@ -152,13 +157,12 @@ function eventName(about: AnyObject, { type, reason, message }: EventInput): str
   return `${name.slice(0, 200).replace(/[-.]+$/, '')}.${hash}`
 }
 
-function toEvent(about: AnyObject, input: EventInput, key: Key, nowMs: number, options: EventsOptions): AnyObject {
+function toEvent(about: AnyObject, input: EventInput, key: Key, options: EventsOptions): AnyObject {
   const { name, namespace, uid, resourceVersion } = about.metadata
   return {
     apiVersion: apiVersionOf(EventKind),
     kind: EventKind.kind,
     metadata: key,
-    eventTime: toMicroTime(nowMs),
     reportingController: options.controller,
     reportingInstance: options.instance.slice(0, 128),
     regarding: { apiVersion: about.apiVersion, kind: about.kind, name, namespace, uid, resourceVersion },

@@ -4,32 +4,32 @@ import { KubeError } from '../port.ts'
 import type { Asked } from './answers.ts'
 
 interface Advice {
-  readonly says: string
+  readonly message: string
   readonly hint: string
 }
 
 const OTHER_HOST: Advice = {
-  says: 'shows a certificate of another host',
+  message: 'shows a certificate of another host',
   hint: 'set clusters[].cluster.server to a name in the certificate, or clusters[].cluster.tls-server-name to that name',
 }
 const UNKNOWN_CA: Advice = {
-  says: 'shows a certificate of an unknown authority',
+  message: 'shows a certificate of an unknown authority',
   hint: 'set clusters[].cluster.certificate-authority-data to the certificate authority of this server',
 }
 const EXPIRED: Advice = {
-  says: 'shows a certificate that is not valid now',
+  message: 'shows a certificate that is not valid now',
   hint: 'renew the certificate of the server and check the clock of this machine',
 }
 const CLIENT_REFUSED: Advice = {
-  says: 'refused our client certificate',
+  message: 'refused our client certificate',
   hint: 'check users[].user.client-certificate-data and client-key-data: expired, or of another cluster',
 }
 const BAD_CLIENT: Advice = {
-  says: 'could not be asked: the client certificate or its key cannot be read',
+  message: 'could not be asked: the client certificate or its key cannot be read',
   hint: 'check that users[].user.client-certificate-data and client-key-data are PEM and belong together',
 }
 const NOT_TLS: Advice = {
-  says: 'does not speak TLS',
+  message: 'does not speak TLS',
   hint: 'check scheme and port of clusters[].cluster.server',
 }
 
@@ -55,15 +55,15 @@ const ADVICE: Readonly<Record<string, Advice>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: NOT_TLS,
   EPROTO: NOT_TLS,
   ECONNREFUSED: {
-    says: 'refused the connection',
+    message: 'refused the connection',
     hint: 'start the API server, or correct clusters[].cluster.server',
   },
-  ENOTFOUND: { says: 'has a host name that cannot be resolved', hint: 'correct clusters[].cluster.server' },
-  EAI_AGAIN: { says: 'has a host name that cannot be resolved now', hint: 'check the name server of this machine' },
-  EHOSTUNREACH: { says: 'cannot be reached from here', hint: 'check network, VPN and firewall' },
-  ENETUNREACH: { says: 'cannot be reached from here', hint: 'check network, VPN and firewall' },
+  ENOTFOUND: { message: 'has a host name that cannot be resolved', hint: 'correct clusters[].cluster.server' },
+  EAI_AGAIN: { message: 'has a host name that cannot be resolved now', hint: 'check the name server of this machine' },
+  EHOSTUNREACH: { message: 'cannot be reached from here', hint: 'check network, VPN and firewall' },
+  ENETUNREACH: { message: 'cannot be reached from here', hint: 'check network, VPN and firewall' },
   ETIMEDOUT: {
-    says: 'did not answer in time',
+    message: 'did not answer in time',
     hint: 'check network, VPN and firewall, and whether the server is alive',
   },
 }
@@ -79,8 +79,9 @@ export function toNetworkFault(error: unknown, asked: Asked): KubeError {
     })
   }
   const advice = code === undefined ? undefined : ADVICE[code]
-  const says = advice?.says ?? 'closed the connection'
-  return new KubeError('Unreachable', `${asked.what}: ${asked.address} ${says}${code ? ` (${code})` : ''}`, {
+  const message = advice?.message ?? 'closed the connection'
+  // Whatever was asked, the cause is the same: the message names the server alone.
+  return new KubeError('Unreachable', `${asked.address} ${message}${code ? ` (${code})` : ''}`, {
     at: asked.address,
     hint: `${advice?.hint ?? 'repeat; when it stays, check that the server is alive'} (${asked.origin})`,
     cause: error,

@@ -45,21 +45,28 @@ interface Transport {
 type OnExchange = (request: Request, status: number) => void
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
-// Below the idle limit of every API server and load balancer we know, so that a pooled connection is rarely a dead one.
-const IDLE_MS = 15_000
 const KEEP_ALIVE_MS = 30_000
-// Some 100 KB each, and a handshake for each that is closed and opened anew: further requests wait for a free one.
-const MOST_SOCKETS = 12
+
+/** Connections for requests; a watch has one of its own. */
+export interface Pool {
+  /** Further requests wait for a free one. */
+  readonly mostSockets: number
+  readonly idleMs: number
+}
+
+// Some 100 KB for each connection, and a handshake for each that is closed and reopened. Idle for less than the limit
+// of every API server and load balancer we know, so that a pooled connection is rarely a dead one.
+const POOL: Pool = { mostSockets: 12, idleMs: 15_000 }
 
 export function createTransport(
   access: ServerAccess,
-  options: { clock: Clock; userAgent: string; onExchange?: OnExchange | undefined },
+  options: { clock: Clock; userAgent: string; pool?: Pool | undefined; onExchange?: OnExchange | undefined },
 ): Transport {
   const base = new URL(access.server)
   const secure = base.protocol === 'https:'
   const prefix = base.pathname.replace(/\/+$/, '')
   const host = base.hostname.replace(/^\[|\]$/g, '')
-  const lines = openLines(access, secure)
+  const lines = openLines(access, secure, options.pool ?? POOL)
 
   function start(request: Request, identity: Identity, agent: http.Agent): http.ClientRequest {
     const headers: http.OutgoingHttpHeaders = {
@@ -152,12 +159,12 @@ interface Lines {
 }
 
 // One TLS context for all connections of an identity: parsing the authorities for each watch would cost 100 KB apiece.
-function openLines(access: ServerAccess, secure: boolean) {
+function openLines(access: ServerAccess, secure: boolean, { mostSockets, idleMs }: Pool) {
   let last: (Lines & { readonly certificate: string | undefined; readonly key: string | undefined }) | undefined
   function of({ certificate, key }: Identity): Lines {
     if (last && last.certificate === certificate && last.key === key) return last
-    const most = { maxSockets: MOST_SOCKETS, maxFreeSockets: MOST_SOCKETS }
-    const pooled = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, timeout: IDLE_MS, ...most }
+    const most = { maxSockets: mostSockets, maxFreeSockets: mostSockets }
+    const pooled = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, timeout: idleMs, ...most }
     if (!secure) {
       const pool = toOneServer(new http.Agent(pooled))
       last = { certificate, key, pool, single: new http.Agent({ keepAlive: false }) }

@@ -128,6 +128,19 @@ describe('a kubeconfig', () => {
     assert.deepEqual(await credentials.current(), { token: 'three' }, 'a file being replaced is not the end')
   })
 
+  it('is read again when its token was refused, and keeps what it had when it cannot be read', async () => {
+    const path = file(config({ user: { token: 'one' } }))
+    const { credentials } = await loadKubeconfig({ path })
+    assert.equal(await credentials.renew({ token: 'one' }), false, 'nothing has changed')
+    writeFileSync(path, config({ user: { token: 'two' } }))
+    assert.deepEqual(await credentials.current(), { token: 'one' })
+    assert.equal(await credentials.renew({ token: 'one' }), true)
+    assert.deepEqual(await credentials.current(), { token: 'two' })
+    writeFileSync(path, '{')
+    assert.equal(await credentials.renew({ token: 'two' }), false)
+    assert.deepEqual(await credentials.current(), { token: 'two' })
+  })
+
   const pem = { 'client-certificate-data': base64(leaf.certificate) }
   for (const [what, text, code, message] of [
     ['that is not there', undefined, 'NOT_FOUND', /There is no kubeconfig at/],

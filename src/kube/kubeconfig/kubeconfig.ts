@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CaptError, type Clock, systemClock } from '#lib'
 import { fixedCredentials, type ServerAccess } from '../client/access.ts'
-import { fileCredentials } from '../client/credentials.ts'
+import { fileCredentials, rereadCredentials } from '../client/credentials.ts'
 import { type Entry, invalid, type Kubeconfig, kubeconfigPaths, parseKubeconfig, readKubeconfigFiles } from './file.ts'
 import { flagOf, type Part, pemOf, readPem, textOf, unsupported } from './part.ts'
 import { toCredentials, type UserWorld } from './user.ts'
@@ -22,8 +22,12 @@ export interface AccessOptions {
 
 export async function loadKubeconfig(options: AccessOptions = {}): Promise<ServerAccess> {
   const { env = process.env, clock = systemClock } = options
-  const config = await readKubeconfigFiles(kubeconfigPaths(env, options.path))
-  return toAccess(config, options.context, { env, clock }, true)
+  const read = async () => {
+    const config = await readKubeconfigFiles(kubeconfigPaths(env, options.path))
+    return await toAccess(config, options.context, { env, clock }, true)
+  }
+  const access = await read()
+  return { ...access, credentials: rereadCredentials(access.credentials, async () => (await read()).credentials) }
 }
 
 interface TextOptions {

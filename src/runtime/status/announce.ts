@@ -29,7 +29,7 @@ export function announce(events: Events, announcement: Announcement): void {
   if (!summary || failed.length > 0) return
   const { status, reason, message } = summary
   const last = conditionOf(before, type)
-  const isStopped = saysMore(
+  const isStopped = hasNews(
     now.find((condition) => condition.type === STALLED),
     conditionOf(before, STALLED),
   )
@@ -43,7 +43,7 @@ export function announce(events: Events, announcement: Announcement): void {
   events.emit(before, { type: 'Normal', reason, message: text })
 }
 
-function saysMore(now: Condition | undefined, before: Condition | undefined): boolean {
+function hasNews(now: Condition | undefined, before: Condition | undefined): boolean {
   if (!now) return false
   return now.reason !== before?.reason || now.message !== before.message
 }
