@@ -13,14 +13,13 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type Authority, CaptError, createAuthority, isCaptError, messageOf, renewAuthority } from '#lib'
+import { type Authority, CaptError, createAuthority, isCaptError, messageOf, renewAuthority, writeSecret } from '#lib'
 import { packFolder } from './backup/container.ts'
 import { BACKED_UP, DATABASE } from './backup/restore-folder.ts'
 import { KEY_FILE, keySource } from './data-key.ts'
 import { diskFull, isDiskFull, openDatabase, toCaptError } from './store/database.ts'
 import { type KeySource, sealDatabase } from './store/seal-database.ts'
 import { openStore, type Store } from './store/store.ts'
-import { writeSecret } from './write-secret.ts'
 
 interface DataFolder {
   readonly store: Store

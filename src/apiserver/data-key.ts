@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, fileFaultOf } from '#lib'
 import { KEY_BYTES } from './store/cipher.ts'
 import type { KeySource } from './store/seal-database.ts'
 
@@ -24,7 +24,7 @@ export function readKey(
   try {
     return parseKey(readFileSync(from.file, 'utf8'), from.file)
   } catch (error) {
-    throw error instanceof CaptError ? error : unusable(from.file, messageOf(error), error)
+    throw error instanceof CaptError ? error : unusable(from.file, fileFaultOf(error), error)
   }
 }
 
@@ -38,7 +38,7 @@ function fromFile(file: string): KeySource {
         if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
       } catch (error) {
         if ((error as { code?: string }).code === 'ENOENT') return undefined
-        throw unusable(file, messageOf(error), error)
+        throw unusable(file, fileFaultOf(error), error)
       }
       return parseKey(text, file)
     },

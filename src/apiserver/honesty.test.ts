@@ -164,7 +164,7 @@ describe('what is stored without effect', () => {
       /forwards no requests/,
     ],
   ] as const) {
-    it(`warns whoever writes ${name}`, async () => {
+    it(`warns the client that writes ${name}`, async () => {
       const made = await api.call('POST', path, body)
       assert.equal(made.code, 201, JSON.stringify(made.body))
       assert.match(`${made.headers['warning']}`, warning)

@@ -9,13 +9,14 @@ import type { ApiObject } from './object.ts'
 import type { VersionedStore } from './read/list.ts'
 import { createHistory, type HistoryLimits } from './store/history.ts'
 import type { RealmStore } from './store/store.ts'
+import type { RealmTokens } from './tokens/realm-tokens.ts'
 import type { World, WriteRequest } from './write/context.ts'
 import { create } from './write/create.ts'
 import { replace } from './write/update.ts'
 
 interface RealmOptions {
   readonly store: RealmStore
-  readonly token: string
+  readonly tokens: RealmTokens
   readonly clock: Clock
   readonly compile: CompileSchema
   readonly converters?: Converters
@@ -25,7 +26,7 @@ interface RealmOptions {
 
 export interface RealmState extends VersionedStore {
   readonly path: string
-  readonly token: string
+  readonly tokens: RealmTokens
   readonly world: World
   readonly collector: Collector
   /** How to end the watches that are open. */
@@ -37,13 +38,13 @@ const NAMESPACE_NAMES = ['default', 'kube-node-lease', 'kube-public', 'kube-syst
 const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 
 export function openRealm(options: RealmOptions): RealmState {
-  const { store, token, clock, compile, converters } = options
+  const { store, tokens, clock, compile, converters } = options
   const history = createHistory(store, options.history)
   const registry = createRegistry({ store, clock, compile, ...(converters ? { converters } : {}) })
   const world: World = { store, registry, clock, suffix: randomSuffix }
   furnish(world)
   const collector = createCollector(world, options.log)
-  return { path: store.path, token, store, history, world, collector, streams: new Set() }
+  return { path: store.path, tokens, store, history, world, collector, streams: new Set() }
 }
 
 function randomSuffix(): string {

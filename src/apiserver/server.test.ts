@@ -167,7 +167,7 @@ describe('starting', () => {
       api.close()
     }))
 
-  it('counts requests for whoever asks', async () => {
+  it('reports every request to onRequest', async () => {
     const seen: string[] = []
     await withServer(
       { onRequest: ({ method, path, code }) => seen.push(`${method} ${path} ${code}`) },

@@ -1,10 +1,18 @@
 // Starts and stops the embedded API: one process, one port, one data folder, as many realms as asked for.
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { stringify } from 'yaml'
-import { compileSchema } from '#api'
-import { CaptError, type Clock, isCaptError, messageOf, sha256, systemClock, toKubeconfig } from '#lib'
+import { compileSchema, toYaml } from '#api'
+import {
+  CaptError,
+  type Clock,
+  DEFAULT_TOKEN_LIFETIME_MS,
+  isCaptError,
+  messageOf,
+  sha256,
+  systemClock,
+  toKubeconfig,
+} from '#lib'
 import { openDataFolder } from './data-folder.ts'
 import { createListener } from './http/listener.ts'
 import { servingCertificate } from './http/serving-certificate.ts'
@@ -12,6 +20,8 @@ import type { CompileSchema, Converters } from './kinds/custom.ts'
 import type { ApiObject } from './object.ts'
 import { installCrd, openRealm, type RealmState } from './realm.ts'
 import type { HistoryLimits } from './store/history.ts'
+import { keepRotated } from './tokens/keep-rotated.ts'
+import { openRealmTokens } from './tokens/realm-tokens.ts'
 
 export interface ApiServerOptions {
   /** Made when absent; only its owner may read it. */
@@ -33,13 +43,18 @@ export interface ApiServerOptions {
   readonly keyCommand?: string
   /** The port that a data folder of an earlier version was served on: it did not keep it. */
   readonly formerPort?: number | undefined
+  /** A token is replaced after two thirds of it and works until its end. */
+  readonly tokenLifetimeMs?: number | undefined
 }
 
 /** One isolated API: its own objects, kinds and token. */
 interface Realm {
   readonly path: string
   readonly url: string
+  /** The current one; a replaced one works for a while. */
   readonly token: string
+  /** When the token will be replaced. */
+  readonly tokenReplacedAt: number
   readonly caPem: string
   kubeconfig(): string
   /** Installs or updates CustomResourceDefinitions. */
@@ -53,6 +68,8 @@ export interface ApiServer extends Realm {
   realm(path: string): Realm
   removeRealm(path: string): void
   realms(): readonly string[]
+  /** Called when the token of the root was replaced; returns how to end that. */
+  onToken(listener: () => void): () => void
   close(): Promise<void>
 }
 
@@ -62,6 +79,7 @@ const RESERVED = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const { dataDir, host = '127.0.0.1', port = 0, clock = systemClock } = options
   const log = options.log ?? (() => {})
+  const lifetimeMs = options.tokenLifetimeMs ?? DEFAULT_TOKEN_LIFETIME_MS
   const folder = openDataFolder({
     path: dataDir,
     now: clock.now(),
@@ -76,14 +94,9 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const enter = (path: string): RealmState => {
     const known = open.get(path)
     if (known) return known
-    let token = store.realms().find((realm) => realm.path === path)?.token
-    if (token === undefined) {
-      token = randomBytes(32).toString('base64url')
-      store.addRealm(path, token, clock.now())
-    }
     const state = openRealm({
       store: store.realm(path),
-      token,
+      tokens: openRealmTokens(path, { store, clock, lifetimeMs }),
       clock,
       compile,
       log,
@@ -120,17 +133,23 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const base = `https://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
     const present = (state: RealmState): Realm => {
       const url = `${base}${state.path}`
-      const access = { url, token: state.token, caPem: authority.certificate }
       return {
         path: state.path,
-        ...access,
+        url,
+        caPem: authority.certificate,
+        get token() {
+          return state.tokens.current()
+        },
+        get tokenReplacedAt() {
+          return state.tokens.replacedAt()
+        },
         kubeconfig: () =>
-          stringify(
+          toYaml(
             toKubeconfig({
               name: nameOf(state.path),
               server: url,
               caData: Buffer.from(authority.certificate).toString('base64'),
-              user: { token: state.token },
+              user: { token: state.tokens.current() },
             }),
           ),
         install: (crds) => {
@@ -140,15 +159,17 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     }
     const listening = server
     const endRenewal = certificate.keepValid(listening)
+    const rotation = keepRotated(() => open, { clock, lifetimeMs, log })
     let closing: Promise<void> | undefined
-    return {
-      ...present(root),
+    // Assigned to, not copied from: the getter of the root returns the current token each time.
+    return Object.assign(present(root), {
       ready: () => Promise.resolve(),
-      realm(path) {
+      onToken: rotation.onRoot,
+      realm(path: string) {
         checkRealmPath(path)
         return present(enter(path))
       },
-      removeRealm(path) {
+      removeRealm(path: string) {
         checkRealmPath(path)
         const state = open.get(path)
         if (!state) return
@@ -159,10 +180,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       realms: () => [...open.keys()].filter((path) => path !== '').sort(),
       close() {
         endRenewal()
+        rotation.end()
         closing ??= stop(listening, open, folder.release)
         return closing
       },
-    }
+    })
   } catch (error) {
     server?.close()
     for (const state of open.values()) closeRealm(state)

@@ -2,9 +2,8 @@
 // to its place last, so that a folder is either a home or still to be restored.
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, messageOf, writeSecret } from '#lib'
 import { diskFull, isDiskFull, openDatabase } from '../store/database.ts'
-import { writeSecret } from '../write-secret.ts'
 import { unpackFiles } from './container.ts'
 import { type RestoreMark, writeRestoreMark } from './restore-mark.ts'
 import { damaged } from './sealed-file.ts'

@@ -2,8 +2,7 @@
 // first plan of each workspace until somebody has approved it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CaptError, messageOf, parseJson } from '#lib'
-import { writeSecret } from '../write-secret.ts'
+import { CaptError, messageOf, parseJson, writeSecret } from '#lib'
 
 export interface RestoreMark {
   /** When the backup was made. */

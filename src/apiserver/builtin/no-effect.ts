@@ -1,5 +1,5 @@
-// Kinds that other API servers act on and this one only keeps. Whoever writes one is warned, because a policy that is
-// believed to hold and does not is worse than none.
+// Kinds that other API servers act on and this one only stores. A write of one returns a warning, because a policy that
+// is believed to hold and does not is worse than none.
 import { ownValue } from '#lib'
 import { type ApiObject, listAt, textAt } from '../object.ts'
 

@@ -1,5 +1,5 @@
 // Reads types.generated.json into schemas. A type that several kinds use is one shared node, and a type may contain
-// itself: whoever walks these schemas follows a value, never the schema alone.
+// itself: code that walks these schemas follows a value, never the schema alone.
 //
 // Letters (a capital one may be absent, the others are zero instead): s string, i int32, l int64, n number, b boolean, y base64, t time, u time with microseconds, q quantity,
 // x integer or string, * anything. `#T` is a type, `%T` one that is replaced whole, `{}X` a map, `{a}X` one replaced

@@ -1,6 +1,6 @@
 // What goes back over the wire: a status code, headers and a value, or a stream that writes by itself.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { stringify } from 'yaml'
+import { toYaml } from '#api'
 
 export interface Answer {
   readonly code: number
@@ -18,7 +18,7 @@ export const ok = (value: object, contentType?: string): Answer => ({
 export function sendAnswer(response: ServerResponse, answer: Answer, warnings: readonly string[], yaml: boolean): void {
   const isText = typeof answer.value === 'string'
   const asYaml = yaml && !isText
-  const body = isText ? (answer.value as string) : asYaml ? stringify(answer.value) : JSON.stringify(answer.value)
+  const body = isText ? (answer.value as string) : asYaml ? toYaml(answer.value) : JSON.stringify(answer.value)
   const type = isText ? 'text/plain; charset=utf-8' : asYaml ? 'application/yaml' : 'application/json'
   const headers: OutgoingHttpHeaders = {
     'content-type': answer.contentType ?? type,

@@ -55,7 +55,7 @@ export async function dispatch(exchange: Exchange): Promise<Answer | undefined> 
   }
   if (exchange.method !== 'POST') throw methodNotAllowed()
   const { value } = parseBody(await readBody(exchange.request), mediaTypeOf(exchange.request))
-  return { code: 201, value: review.answer(value, { isToken: (token) => token === exchange.realm.token }) }
+  return { code: 201, value: review.answer(value, { isToken: (token) => exchange.realm.tokens.accepts(token) }) }
 }
 
 /** Requests without side effects about the server itself. */

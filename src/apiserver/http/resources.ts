@@ -64,13 +64,13 @@ function toToken({ realm }: Exchange, request: WriteRequest, name: string, asked
   if (!readServed(request, name)) throw notFound(request.type, name)
   const spec = recordAt(asked, 'spec')
   const seconds = Number(spec['expirationSeconds'] ?? 3600)
-  const expirationTimestamp = toTimestamp(realm.world.clock.now() + seconds * 1000)
+  const expirationTimestamp = toTimestamp(Math.min(realm.world.clock.now() + seconds * 1000, realm.tokens.endsAt()))
   return {
     kind: 'TokenRequest',
     apiVersion: 'authentication.k8s.io/v1',
     metadata: { name, namespace: request.namespace },
     spec: { ...spec, expirationSeconds: seconds },
-    status: { token: realm.token, expirationTimestamp },
+    status: { token: realm.tokens.current(), expirationTimestamp },
   }
 }
 

@@ -29,14 +29,14 @@ export function servingCertificate(authority: Authority, ips: readonly string[],
   return {
     context,
     keepValid(server) {
-      const look = () => {
+      const check = () => {
         if (endOf(leaf) - clock.now() <= RENEW_BEFORE_MS) {
           leaf = issue()
           server.setSecureContext(context())
         }
-        timer = clock.after(DAY_MS, look)
+        timer = clock.after(DAY_MS, check)
       }
-      let timer = clock.after(DAY_MS, look)
+      let timer = clock.after(DAY_MS, check)
       return () => timer.cancel()
     },
   }

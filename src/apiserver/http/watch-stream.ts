@@ -45,7 +45,7 @@ export function streamWatch(exchange: Exchange, target: Target, served: Served):
   return undefined
 }
 
-/** A kind that is defined anew, or no more, is watched anew: the client comes back and sees what there is now. */
+/** Ends the watch when the definition of its kind changes or is deleted: the client then lists and watches again. */
 function endWithDefinition({ realm }: Exchange, { type }: Served, stop: () => void): () => void {
   if (!type.custom) return () => {}
   const name = `${type.plural}.${type.group}`

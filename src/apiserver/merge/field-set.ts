@@ -22,7 +22,7 @@ export function fieldsOf(value: unknown, schema: JsonSchema): FieldSet {
   return set
 }
 
-/** Paths of maps, lists and unnamed structures that hold fields: whoever adds the whole of one owns it too. */
+/** Paths of maps, lists and unnamed structures that hold fields: a field manager that adds a whole one owns it too. */
 export function containersOf(value: unknown, schema: JsonSchema, steps: readonly string[] = []): Set<FieldPath> {
   const found = new Set<FieldPath>()
   const enter = (inner: unknown, innerSchema: JsonSchema, at: readonly string[]) => {

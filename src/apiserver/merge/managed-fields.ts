@@ -116,7 +116,7 @@ export function withPaths(owner: Owner, paths: ReadonlySet<FieldPath>, now: numb
 export const difference = (a: ReadonlySet<FieldPath>, ...others: readonly ReadonlySet<FieldPath>[]) =>
   new Set([...a].filter((path) => !others.some((other) => other.has(path))))
 
-/** Attributes what a create, update or patch changed, and takes it from whoever had it. */
+/** Attributes the fields that a create, update or patch changed, and removes them from their previous owners. */
 export function trackUpdate(request: WriteRequest, old: ApiObject | undefined, next: ApiObject): void {
   writeOwners(next, request.applied ?? ownersAfter(request, old, next))
 }

@@ -1,4 +1,4 @@
-// Questions about access. Whoever holds the token may do everything, and the answers say so; they are never stored.
+// Access reviews. The holder of the token may do everything, and the answers say so; they are never stored.
 import { isPlainObject } from '#lib'
 import { recordAt } from '../object.ts'
 

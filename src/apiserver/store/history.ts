@@ -1,5 +1,5 @@
 // What changed lately, in memory and bounded: watches resume from it, and lists are paged at the version of their first
-// page with it. Whoever asks for more than it remembers gets `undefined`, which becomes 410 Gone.
+// page with it. A request for an older version than it holds gets `undefined`, which becomes 410 Gone.
 import { parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
 import type { Change, Collection, RealmStore, Row } from './store.ts'

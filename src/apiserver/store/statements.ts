@@ -44,6 +44,7 @@ export function prepareAll(database: DatabaseSync) {
     addOwner: sql('INSERT OR IGNORE INTO owners (realm, owner, dependent) VALUES (?,?,?)'),
     realms: sql('SELECT path, token FROM realms ORDER BY path'),
     addRealm: sql('INSERT INTO realms (path, token, created) VALUES (?,?,?)'),
+    setToken: sql('UPDATE realms SET token = ? WHERE path = ?'),
     dropRealm: sql('DELETE FROM realms WHERE path = ?'),
     clearObjects: sql('DELETE FROM objects WHERE realm = ?'),
     clearOwners: sql('DELETE FROM owners WHERE realm = ?'),

@@ -67,8 +67,10 @@ export interface RealmStore {
 
 export interface Store {
   realm(path: string): RealmStore
+  /** `token`: the text that tokens/rotation.ts reads and writes. */
   realms(): readonly { path: string; token: string }[]
   addRealm(path: string, token: string, now: number): void
+  setToken(path: string, token: string): void
   removeRealm(path: string): void
   /** A consistent copy of the database in a file of its own; writes go on meanwhile. */
   copyTo(file: string): Promise<void>
@@ -216,6 +218,9 @@ export function openStore(database: DatabaseSync, file: string, cipher: Cipher =
       })),
     addRealm(path, token, now) {
       commit(() => sql.addRealm.run(path, cipher.seal(token, tokenPlace(path)), now))
+    },
+    setToken(path, token) {
+      commit(() => sql.setToken.run(cipher.seal(token, tokenPlace(path)), path))
     },
     removeRealm(path) {
       views.delete(path)
