@@ -1,5 +1,5 @@
-// Approves or denies the plan of an apply for whoever holds the connection: the command line and the page share it. The
-// approval names the plan's hash and the user that the API server knows them by.
+// Approves or denies the plan of an apply as the user of the connection; the command line and the page share it. The
+// approval names the plan's hash and the user as the API server knows them.
 import {
   APPROVED_AT_ANNOTATION,
   APPROVED_BY_ANNOTATION,

@@ -114,6 +114,7 @@ export class Progress {
   readonly #inFlight = new Map<string, string>()
   /** What was done to each address. */
   readonly #finished = new Map<string, string>()
+  readonly #errored = new Map<string, string>()
   readonly errors: Diagnostic[] = []
   /** Variables that Terraform warned about: they have a value and no declaration. */
   readonly undeclared = new Set<string>()
@@ -139,6 +140,7 @@ export class Progress {
         return
       case 'errored':
         this.#inFlight.delete(message.address)
+        this.#errored.set(message.address, message.action)
         return
       case 'diagnostic':
         if (message.level === 'error' && this.errors.length < 20) this.errors.push(message.diagnostic)
@@ -210,5 +212,10 @@ export class Progress {
 
   get finished(): ReadonlyMap<string, string> {
     return this.#finished
+  }
+
+  /** Terraform may have made part of them: only the state that it wrote after that knows. */
+  get errored(): ReadonlyMap<string, string> {
+    return this.#errored
   }
 }

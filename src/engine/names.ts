@@ -13,7 +13,7 @@ export const PART_LABEL = 'capt.appthrust.com/part'
 
 /** On the state Secret: what a record that is lost is rebuilt from. */
 export const KEPT_ANNOTATION = 'capt.appthrust.com/kept'
-/** On the state Secret: the run that writes to it, put there by whoever takes over from a runner that was lost. */
+/** On the state Secret: the run that writes to it, set when that run takes over from a lost runner. */
 export const WRITER_ANNOTATION = 'capt.appthrust.com/writer'
 
 /** Tag on every AWS resource that a run makes; value: the id of the workspace. */

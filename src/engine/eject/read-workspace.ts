@@ -11,7 +11,7 @@ import { readState, type StateInfo } from '../state/state-file.ts'
 import { loadState } from '../state/state-store.ts'
 import type { ObjectKey } from '../workspace.ts'
 
-/** What the applies of a cluster leave to whoever goes on with Terraform. */
+/** What the applies of a cluster leave to a user who goes on with Terraform. */
 export interface HeldWorkspace {
   readonly key: ObjectKey
   readonly workspaceId: string

@@ -156,9 +156,9 @@ function classOf(error: Diagnostic, stage: Stage): Omit<Class, 'matches'> {
 
 /** An address that is the place is shown beside the message already. */
 function sentence({ summary, detail, at, address }: Diagnostic): string {
-  const said = detail.trim() === '' ? summary : `${summary}: ${detail.trim()}`
+  const text = detail.trim() === '' ? summary : `${summary}: ${detail.trim()}`
   const where = at === '' || at === address ? '' : `${at}: `
-  return `${where}${said}`.replace(/\s*\n\s*/g, ' ')
+  return `${where}${text}`.replace(/\s*\n\s*/g, ' ')
 }
 
 const MAX_MESSAGE = 1024

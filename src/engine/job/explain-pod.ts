@@ -65,14 +65,14 @@ export function explainPod(pod: PodFacts | undefined, events: readonly JobEvent[
 function explainRefusal(events: readonly JobEvent[]): Explanation | undefined {
   const refusal = events.findLast(({ reason }) => reason === 'FailedCreate')
   if (!refusal) return undefined
-  const said = short(refusal.message)
-  if (/exceeded quota/i.test(said)) {
-    return waits('capacity', 'CAPT_RUN_QUOTA_EXCEEDED', 600, `the quota refuses the pod of the run: ${said}`, {
+  const message = short(refusal.message)
+  if (/exceeded quota/i.test(message)) {
+    return waits('capacity', 'CAPT_RUN_QUOTA_EXCEEDED', 600, `the quota refuses the pod of the run: ${message}`, {
       hint: 'raise the ResourceQuota of the namespace of the runs, or let other runs end',
     })
   }
-  return waits('dependency', 'CAPT_RUN_REFUSED', 300, `the pod of the run is refused: ${said}`, {
-    hint: 'change the policy or the webhook that refuses it, or the settings of the runs (docs/install.md)',
+  return waits('dependency', 'CAPT_RUN_REFUSED', 300, `the pod of the run is refused: ${message}`, {
+    hint: 'change the policy or the webhook that refuses it, or the --run options of the manager',
   })
 }
 
@@ -80,7 +80,7 @@ function explainEnd({ spec, status, metadata }: PodFacts): Explanation | undefin
   const ended = status?.containerStatuses?.[0]?.state?.terminated
   const disruption = status?.conditions?.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True')
   const reason = disruption?.reason ?? status?.reason ?? ''
-  const said = short(disruption?.message ?? status?.message)
+  const cause = short(disruption?.message ?? status?.message)
   const where = spec?.nodeName === undefined ? '' : ` on node ${spec.nodeName}`
   const next = 'the next attempt goes on from the saved state; look at status.suspects'
   if (ended?.reason === 'OOMKilled') {
@@ -94,12 +94,12 @@ function explainEnd({ spec, status, metadata }: PodFacts): Explanation | undefin
     }
   }
   if (NODE_GONE.has(reason)) {
-    const message = `the node of the runner is gone${where}${said === '' ? '' : `: ${said}`}`
+    const message = `the node of the runner is gone${where}${cause === '' ? '' : `: ${cause}`}`
     return { fault: { kind: 'lost', code: 'CAPT_RUN_NODE_LOST', message, hint: next } }
   }
   if (reason === 'Evicted' || disruption) {
-    const message = `the runner was evicted${where}${said === '' ? ` (${reason})` : `: ${said}`}`
-    const hint = /ephemeral/i.test(said) ? 'raise the ephemeral storage of the runs (--run-storage)' : next
+    const message = `the runner was evicted${where}${cause === '' ? ` (${reason})` : `: ${cause}`}`
+    const hint = /ephemeral/i.test(cause) ? 'raise the ephemeral storage of the runs (--run-storage)' : next
     return { fault: { kind: 'lost', code: 'CAPT_RUN_EVICTED', message, hint } }
   }
   if (ended === undefined || ended.exitCode === 0) return undefined
@@ -127,7 +127,7 @@ function explainWait({ status }: PodFacts): Explanation | undefined {
   if (CONFIG.has(reason)) {
     const message = `the container of the runner cannot be made: ${short(waiting?.message ?? reason)}`
     return waits('dependency', 'CAPT_RUN_REFUSED', 300, message, {
-      hint: 'check the settings of the runs (docs/install.md)',
+      hint: 'check the --run options of the manager and the account of the runs',
     })
   }
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')

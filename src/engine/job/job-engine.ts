@@ -9,15 +9,24 @@ import { CANCELLED, lostFault, openRun } from '../local/open-run.ts'
 import { RecordCache } from '../local/record-cache.ts'
 import { LEASE_SECONDS } from '../lock/lease.ts'
 import { observeLock, RENEW_MS, releaseDeadLock } from '../lock/lock.ts'
-import { livenessOf, ownIdentity } from '../lock/processes.ts'
+import { livenessOf, ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
 import type { Activity, Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { defaultLimits } from '../queue/limits.ts'
 import { placeOf, placeOfOpen } from '../queue/place.ts'
 import { type QueuedRun, RunQueue } from '../queue/run-queue.ts'
 import { suspectsInFlight } from '../record/in-flight.ts'
-import { addSuspects, type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
-import { freshRecord, type Versioned } from '../record/record-store.ts'
+import { isReplacement } from '../record/rebuild.ts'
+import {
+  addSuspects,
+  type ClosedPhase,
+  closeRun,
+  hasClosed,
+  isOpen,
+  type Run,
+  type RunRecord,
+} from '../record/record.ts'
+import { replaceRecord, type Versioned } from '../record/record-store.ts'
 import { forgetWorkspace } from '../recovery/forget.ts'
 import { inspectWorkspace } from '../recovery/inspect.ts'
 import { isTransient } from '../retrying-objects.ts'
@@ -64,7 +73,7 @@ export class JobEngine implements Engine {
     this.#plans = createExpiringPlans({ ...options, onDue: (key) => this.#notify(key) })
     options.onJobChange?.((key) => {
       this.#withJob.add(idOf(key))
-      this.#lookAgain(key)
+      this.#checkAgain(key)
     })
     this.#stopSweeping = startSweeping(options)
   }
@@ -91,7 +100,8 @@ export class JobEngine implements Engine {
   async observe(key: ObjectKey): Promise<WorkspaceView> {
     const id = idOf(key)
     const known = this.#records.get(key)
-    const isSettled = !isOpen(known?.run) || this.#queue.has(key)
+    const mayChange = isOpen(known?.run) || (known !== undefined && isReplacement(known))
+    const isSettled = !mayChange || this.#queue.has(key)
     const record = (isSettled ? known : undefined) ?? (await this.#records.refresh(key))?.record
     const run = record?.run
     if (!isOpen(run)) return this.#observeClosed(key, record)
@@ -104,7 +114,7 @@ export class JobEngine implements Engine {
     if (activity === 'idle') return this.#observeClosed(key, (await this.#records.refresh(key))?.record)
     const now = this.#records.get(key) ?? record!
     if (activity !== 'running') this.#leave(key)
-    if (activity === 'unreachable' && (await this.#plans.look(key, now))) await this.#records.refresh(key)
+    if (activity === 'unreachable' && (await this.#plans.check(key, now))) await this.#records.refresh(key)
     const shown = waitsFor === undefined ? now : { ...now, run: { ...now.run!, waitsFor } }
     const queue = this.#queue.positionOf(key)
     return { record: shown, activity, cancelling: run.cancelling === true, ...(queue ? { queue } : {}) }
@@ -123,7 +133,7 @@ export class JobEngine implements Engine {
     }
     this.#withJob.delete(idOf(key))
     this.#leave(key)
-    if (record && (await this.#plans.look(key, record))) await this.#records.refresh(key)
+    if (record && (await this.#plans.check(key, record))) await this.#records.refresh(key)
     return { record: this.#records.get(key) ?? record, activity: 'idle', cancelling: false }
   }
 
@@ -146,20 +156,20 @@ export class JobEngine implements Engine {
   async #start(request: StartRequest): Promise<void> {
     const { owner } = request
     const { clock, objects, runNamespace } = this.#options
-    const seen = await this.#records.refreshOrReplace(owner, request.expected)
+    const seen = await this.#records.refreshOrReplace(owner, request)
     // Another manager may have been at work: a decision on an older record is made again.
     if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#notify(owner)
     const before = seen?.record.run
     if (isOpen(before)) {
       if ((await this.#activityOf(owner, before, { isStarting: true })).activity !== 'lost') return
       await this.#releaseDeadLock(owner)
-    } else if (before && livenessOf(before.runner ?? before.holder) === 'unknown') await this.#releaseHolder(owner)
+    } else if (before && livenessOf(before.runner ?? before.holder) === 'unknown')
+      await this.#releaseHolder(owner, seen.record)
     const now = toTimestamp(clock.now())
-    const opened = openRun(seen?.record ?? freshRecord(request.expected), request, runFolder(owner), now, {
-      isRenewed: true,
-    })
+    const known = seen?.record ?? (await replaceRecord(objects, owner, request))
+    const opened = openRun(known, request, runFolder(owner), now, { isRenewed: true })
     const job = { namespace: runNamespace, name: jobName(owner, opened.run!) }
-    // Whoever resumes a run takes away what the runner before it had.
+    // Deletes the Job of the previous runner and its copies of credentials.
     if (before?.job && before.job.name !== job.name) await deleteJob(objects, before.job)
     const isFree = this.#queue.enter(placeOf(request, seen?.record))
     const phase = isFree ? 'Starting' : 'Queued'
@@ -270,7 +280,7 @@ export class JobEngine implements Engine {
     if (!seen || !isOpen(now) || now.id !== run.id || now.resumed !== run.resumed) return 'idle'
     // Its pod claimed it after all, between two looks: it is observed as a runner next time.
     if (now.runner && !run.runner) {
-      this.#lookAgain(key)
+      this.#checkAgain(key)
       return 'running'
     }
     await this.#close(key, seen, phase, fault)
@@ -326,15 +336,20 @@ export class JobEngine implements Engine {
     this.#withJob.delete(idOf(owner))
   }
 
-  /** The last runner closed its run and died before it released the lock. */
-  async #releaseHolder(owner: Owner): Promise<void> {
+  /**
+   * A runner that has closed its run has saved all it had: alive or not, it needs its lock no longer. A lock of another run is
+   * released when the death of its holder is proven.
+   */
+  async #releaseHolder(owner: Owner, record: RunRecord): Promise<void> {
     const lock = await observeLock(this.#options.objects, owner)
-    if (lock.is === 'ours' && (await this.#holders.of(owner, lock.holder)) === 'dead')
-      await this.#releaseDeadLock(owner)
+    if (lock.is === 'ours' && !hasClosed(record, lock.runId)) await this.#holders.of(owner, lock.holder)
+    await this.#releaseDeadLock(owner, record)
   }
 
-  async #releaseDeadLock(key: ObjectKey): Promise<void> {
-    await releaseDeadLock(this.#options.objects, key, (holder) => this.#holders.isProvenDead(key, holder))
+  async #releaseDeadLock(key: ObjectKey, record?: RunRecord): Promise<void> {
+    const isOver = (holder: ProcessIdentity, runId: string) =>
+      (record !== undefined && hasClosed(record, runId)) || this.#holders.isProvenDead(key, holder)
+    await releaseDeadLock(this.#options.objects, key, isOver)
   }
 
   #leave(key: ObjectKey): void {
@@ -346,11 +361,11 @@ export class JobEngine implements Engine {
     if (this.#checks.has(id)) return
     this.#checks.set(
       id,
-      this.#options.clock.after(CHECK_AGAIN_MS, () => this.#lookAgain(key)),
+      this.#options.clock.after(CHECK_AGAIN_MS, () => this.#checkAgain(key)),
     )
   }
 
-  #lookAgain(key: ObjectKey): void {
+  #checkAgain(key: ObjectKey): void {
     const id = idOf(key)
     this.#checks.get(id)?.cancel()
     this.#checks.delete(id)

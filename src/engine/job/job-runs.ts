@@ -109,7 +109,7 @@ export async function removeIdentity(objects: Objects, key: ObjectKey, account: 
   for (const namespace of [key.namespace, ...others]) {
     for (const kind of [RoleBindingKind, RoleKind]) await deleteHeld(objects, kind, { namespace, name })
   }
-  // Last: whoever is interrupted finds it and goes on.
+  // Deleted last, so that an interrupted removal can be resumed.
   await objects.delete(ServiceAccountKind, { namespace: home, name })
 }
 

@@ -15,8 +15,9 @@ import {
 import { KubeError, type Objects } from '#kube'
 import { silentLog } from '#lib'
 import { anApply, manualClock, memoryCluster } from '#testing'
-import { KEEP_FINALIZER, leaseName, recordName, slotName, suffixOf } from '../names.ts'
+import { checksKey, KEEP_FINALIZER, leaseName, recordName, slotName, stateName, suffixOf } from '../names.ts'
 import { newRecord, type Run } from '../record/record.ts'
+import type { ObjectKey } from '../workspace.ts'
 import { repairIdentity } from './keep-identity.ts'
 import { identityName } from './render-identity.ts'
 import { retryDenied } from './retry-denied.ts'
@@ -24,6 +25,7 @@ import { sweepIdentities } from './sweep-identities.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 const name = identityName(suffixOf(key))
+type Role = AnyObject & { readonly rules: readonly { readonly resourceNames: readonly string[] }[] }
 const run = { id: 'r', job: { namespace: 'runs', name: 'capt-demo' }, timeoutSeconds: 60 } as Run
 const record = { ...newRecord('w'), run }
 const NEEDED = {
@@ -56,9 +58,10 @@ describe('What a run needs and somebody deleted', () => {
       accountOf: () => 'capt-run',
       access: { server: 'https://10.0.0.1' },
     }
-    const repair = () => repairIdentity(options, key, record)
+    const repairOf = (of: ObjectKey, its = record) => repairIdentity(options, of, its)
+    const repair = () => repairOf(key)
     assert.deepEqual(await repair(), Object.keys(NEEDED), 'at first nothing is there')
-    return { objects, repair, tokens }
+    return { objects, repair, repairOf, tokens }
   }
 
   // The Secret is owned by the account, and goes with it.
@@ -86,6 +89,23 @@ describe('What a run needs and somebody deleted', () => {
       const secret = await objects.get<Secret>(SecretKind, run.job!)
       assert.equal(Buffer.from(secret?.data?.['token'] ?? '', 'base64').toString(), tokens.at(-1))
       assert.deepEqual(await repair(), [], 'once')
+    })
+
+  const check = { ...record, run: { ...run, isCheck: true } as Run }
+  for (const [what, of, spec, its, target] of [
+    ['an apply', { ...key, name: 'own' }, {}, record, undefined],
+    ['a speculative apply', { ...key, name: 'other-values' }, { speculativeFor: 'demo' }, record, 'demo'],
+    ['a drift check', checksKey({ ...key, name: 'checked' }), {}, check, 'checked'],
+  ] as const)
+    it(`has the rights of ${what} again, ${target ? 'which reads the state of another' : 'and no others'}`, async () => {
+      const { objects, repairOf } = await world()
+      await objects.create(WorkspaceTemplateApply, anApply(spec, { name: target === 'checked' ? target : of.name }))
+      await repairOf(of, its)
+      const role = await objects.get<Role>(RoleKind, { ...of, name: identityName(suffixOf(of)) })
+      const names = role?.rules.flatMap(({ resourceNames }) => resourceNames)
+      const states = names?.filter((one) => one.startsWith('tfstate-') && !one.includes('-part-'))
+      const readable = [of.name, ...(target ? [target] : [])].map((one) => stateName(suffixOf({ ...key, name: one })))
+      assert.deepEqual(states, readable)
     })
 })
 
@@ -146,6 +166,14 @@ describe('A runner whose role is gone', () => {
     ['waits with its record', SecretKind, recordName(suffix), denied, 3, true],
     ['waits with its slots', SecretKind, slotName(suffix, 9), denied, 3, true],
     ['waits with its Lease', LeaseKind, leaseName(suffix), denied, 3, true],
+    [
+      'waits with the state that it reads',
+      SecretKind,
+      stateName(suffixOf({ ...key, name: 'target' })),
+      denied,
+      3,
+      true,
+    ],
     ['waits five minutes and no more', SecretKind, recordName(suffix), denied, 1000, false],
     ['does not wait for what was never its own', SecretKind, 'credentials', denied, 1, false],
     ['does not wait for a quota', SecretKind, recordName(suffix), 'is forbidden: exceeded quota: q', 1, false],
@@ -155,7 +183,7 @@ describe('A runner whose role is gone', () => {
       const clock = manualClock()
       const { objects } = failing(times, message)
       let ended: 'read' | 'failed' | undefined
-      const reading = retryDenied(objects, key, clock)
+      const reading = retryDenied(objects, key, clock, 'target')
         .get(kind, { namespace: 'default', name: at })
         .then(
           () => (ended = 'read'),

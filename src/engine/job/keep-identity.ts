@@ -10,7 +10,7 @@ import {
   ServiceAccountKind,
   type WorkspaceTemplateApply,
 } from '#api'
-import { suffixOf } from '../names.ts'
+import { applyOfChecks, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { RunRecord } from '../record/record.ts'
 import { findOwner } from '../recovery/restore.ts'
@@ -37,11 +37,12 @@ export async function repairIdentity(
   const found = await Promise.all(needed.map(([kind, at]) => objects.get<AnyObject>(kind, at)))
   const missing = needed.flatMap(([{ kind }], i) => (found[i] ? [] : [kind]))
   if (missing.length === 0) return []
-  const { apply } = await findOwner(objects, key)
+  const { apply } = await findOwner(objects, applyOfChecks(key))
   const cluster = apply?.metadata.labels?.[CLUSTER_NAME_LABEL]
   const owner = { ...key, ...(cluster === undefined ? {} : { cluster }) } as Owner
   const connectionSecret = connectionOfAccount(found[0]) ?? connectionOfApply(apply)
-  const account = await makeIdentity(options, { owner, record, connectionSecret })
+  const speculativeFor = run.isCheck ? applyOfChecks(key).name : apply?.spec.speculativeFor
+  const account = await makeIdentity(options, { owner, record, connectionSecret, speculativeFor })
   // A token is bound to its account and to its Secret: with either of them it has ended.
   if (missing.some((kind) => kind === ServiceAccountKind.kind || kind === SecretKind.kind)) {
     const secret = await objects.apply(SecretKind, toTokenSecret({ key: run.job!, account, access }))

@@ -113,7 +113,7 @@ function toRefusal(error: unknown, runNamespace: string): unknown {
     const hint = `create the namespace ${runNamespace} with the objects of config/rbac/runs, or correct --run-namespace`
     return fail('dependency', 'CAPT_RUN_REFUSED', `the namespace of the runs cannot be used: ${message}`, hint)
   }
-  const hint = 'change the role, policy or webhook that refuses it, or the settings of the runs (docs/install.md)'
+  const hint = 'change the role, policy or webhook that refuses it, or the --run options of the manager'
   return fail('dependency', 'CAPT_RUN_REFUSED', `what the run needs is refused: ${message}`, hint)
 }
 

@@ -116,7 +116,7 @@ const rule = (group: string, resource: string, verbs: readonly string[], resourc
   verbs,
 })
 
-/** Two parts more than can be written are read: whoever reads a state looks beyond a gap. */
+/** Two more parts may be read than written: a read of the state looks beyond a gap. */
 const READ_BEYOND = 2
 
 const stateNames = (suffix: string): readonly string[] =>

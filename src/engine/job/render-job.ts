@@ -139,7 +139,7 @@ function renderContainer({ image, owner, settings, resources = DEFAULT_RESOURCES
       { secretRef: { name: `${settings}-env`, optional: true } },
     ],
     resources,
-    // What the runner said last, for whoever has to explain its end.
+    // Keeps the last output of the runner, which explains its end.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: {
       allowPrivilegeEscalation: false,

@@ -8,13 +8,15 @@ import type { ObjectKey } from '../workspace.ts'
 
 /** How long a runner waits for its role to be made again. */
 const TIMEOUT_MS = 5 * 60_000
-const LOOK_MS = 5_000
+const POLL_MS = 5_000
 
-/** Calls about the objects of the workspace wait while its role is missing. All others fail at once. */
-export function retryDenied(objects: Objects, owner: ObjectKey, clock: Clock): Objects {
+/**
+ * Calls about the objects of the workspace, and of the apply whose state a speculative run reads, wait while its role is
+ * missing. All others fail at once.
+ */
+export function retryDenied(objects: Objects, owner: ObjectKey, clock: Clock, speculativeFor = owner.name): Objects {
   const suffix = suffixOf(owner)
-  const states = Array.from({ length: STATE_PARTS }, (_, part) => stateName(suffix, part))
-  const secrets = new Set([recordName(suffix), ...states, ...ALL_SLOTS.map((slot) => slotName(suffix, slot))])
+  const secrets = new Set([suffix, suffixOf({ ...owner, name: speculativeFor })].flatMap(secretNames))
   const isOwn = ({ kind }: KindRef, key: { readonly namespace?: string; readonly name: string }) =>
     key.namespace === owner.namespace &&
     ((kind === SecretKind.kind && secrets.has(key.name)) || (kind === LeaseKind.kind && key.name === leaseName(suffix)))
@@ -29,7 +31,7 @@ export function retryDenied(objects: Objects, owner: ObjectKey, clock: Clock): O
         // A quota or a policy forbids too, and for good.
         if (!isPassing || !/ cannot \w+ resource /.test(error.message)) throw error
       }
-      await pause(clock, LOOK_MS)
+      await pause(clock, POLL_MS)
     }
   }
   const named = (object: AnyObject) => object.metadata
@@ -42,4 +44,9 @@ export function retryDenied(objects: Objects, owner: ObjectKey, clock: Clock): O
     apply: (kind, object, how) => wait(isOwn(kind, named(object)), () => objects.apply(kind, object, how)),
     delete: (kind, key, how) => wait(isOwn(kind, key), () => objects.delete(kind, key, how)),
   }
+}
+
+function secretNames(suffix: string): readonly string[] {
+  const states = Array.from({ length: STATE_PARTS }, (_, part) => stateName(suffix, part))
+  return [recordName(suffix), ...states, ...ALL_SLOTS.map((slot) => slotName(suffix, slot))]
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type AnyObject, type OwnerReference, type Secret, SecretKind, ServiceAccountKind } from '#api'
 import type { Objects } from '#kube'
-import { CaptError, systemClock, toKubeconfig } from '#lib'
+import { CaptError, parseJson, systemClock, toKubeconfig } from '#lib'
 import { type RunRequest, writeFact } from '../runner/inputs/folder.ts'
 import { chooseTool } from '../tool/choose-tool.ts'
 import { findTools } from '../tool/find-terraform.ts'
@@ -99,8 +99,8 @@ export async function openMounted(
   const choice = chooseTool(tools, request.workspace?.tool, undefined)
   const tool = choice.ok ? choice.tool : tools[0]!
   writeFact({ path: folder }, 'request', { ...request, tool, shared: dirname(folder) })
-  const { owner, runId } = request
-  const retrying = (objects: Objects) => retryDenied(objects, owner, systemClock)
+  const { owner, runId, speculativeFor } = request
+  const retrying = (objects: Objects) => retryDenied(objects, owner, systemClock, speculativeFor)
   return { kubeconfig, limit: (objects) => runnerObjects(retrying(objects), { owner, runId, credentials }) }
 }
 
@@ -116,4 +116,4 @@ export function toMounted(ref: ObjectKey, found: Secret | undefined, isAllowed: 
 }
 
 const pack = (value: unknown): string => gzipSync(JSON.stringify(value)).toString('base64')
-const unpack = (bytes: Buffer): unknown => JSON.parse(gunzipSync(bytes).toString('utf8'))
+const unpack = (bytes: Buffer): unknown => parseJson(gunzipSync(bytes).toString('utf8'))

@@ -17,7 +17,7 @@ interface ExpiringPlansOptions {
 
 export interface ExpiringPlans {
   /** True when a plan was taken away, and the record changed with it. */
-  look(key: ObjectKey, record: RunRecord): Promise<boolean>
+  check(key: ObjectKey, record: RunRecord): Promise<boolean>
   /** The run is not resumed: its plan is deleted at once. Returns the record without it. */
   drop(key: ObjectKey, record: RunRecord): Promise<RunRecord>
   stop(): void
@@ -37,7 +37,7 @@ export function createExpiringPlans({ objects, clock, log, onDue }: ExpiringPlan
   }
 
   return {
-    async look(key, { plan }) {
+    async check(key, { plan }) {
       if (!plan) return false
       if (!isExpired(plan, clock.now())) {
         wait(key, Date.parse(plan.expiresAt) - clock.now())

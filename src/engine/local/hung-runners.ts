@@ -1,5 +1,5 @@
 // Ends a runner of this machine that hangs: past its deadline, with a Lease that it does not renew. A stopped process
-// reacts to nothing else, and whoever waits for its end (a cancel, a deletion) would wait for ever.
+// reacts to nothing else, and a cancel or a deletion that waits for its end would wait for ever.
 import type { Clock, Log, Timer } from '#lib'
 import { LEASE_SECONDS } from '../lock/lease.ts'
 import { livenessOf, type ProcessIdentity, signal } from '../lock/processes.ts'

@@ -9,8 +9,9 @@ import type { Owner } from '../owner.ts'
 import type { DrainOptions, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { placeOf } from '../queue/place.ts'
 import type { QueuedRun } from '../queue/run-queue.ts'
+import { isReplacement } from '../record/rebuild.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
-import { freshRecord, type Versioned } from '../record/record-store.ts'
+import { replaceRecord, type Versioned } from '../record/record-store.ts'
 import { forgetWorkspace } from '../recovery/forget.ts'
 import { inspectWorkspace } from '../recovery/inspect.ts'
 import { folderOf, folderPath, readFact, readOwnFolder, readText, writeFact } from '../runner/inputs/folder.ts'
@@ -92,7 +93,7 @@ class LocalEngine implements Engine {
     const cancelling = run !== undefined && readFact({ path: run.folder }, 'cancel')?.runId === run.id
     if (this.#services.watcher.isWatching(id)) return { record, activity: 'running', cancelling }
     const activity = isOpen(run) ? await this.#activity.of(key, run) : 'idle'
-    if (record && (activity === 'idle' || activity === 'unreachable') && (await this.#plans.look(key, record)))
+    if (record && (activity === 'idle' || activity === 'unreachable') && (await this.#plans.check(key, record)))
       await this.#services.records.refresh(key)
     const queue = this.#services.queue.positionOf(key)
     const view = { record: this.#services.records.get(key) ?? record, activity, cancelling: isOpen(run) && cancelling }
@@ -102,7 +103,8 @@ class LocalEngine implements Engine {
   /** A run that somebody else may change is always read again: an operator's statement takes effect at once. */
   #cached(key: ObjectKey): RunRecord | undefined {
     const record = this.#services.records.get(key)
-    const isOurs = !isOpen(record?.run) || this.#services.watcher.isWatching(idOf(key)) || this.#services.queue.has(key)
+    const mayChange = isOpen(record?.run) || (record !== undefined && isReplacement(record))
+    const isOurs = !mayChange || this.#services.watcher.isWatching(idOf(key)) || this.#services.queue.has(key)
     return isOurs ? record : undefined
   }
 
@@ -110,16 +112,17 @@ class LocalEngine implements Engine {
     const { owner } = request
     const id = idOf(owner)
     if (this.#isDraining || this.#services.watcher.isWatching(id)) return
-    const seen = await this.#services.records.refreshOrReplace(owner, request.expected)
+    const seen = await this.#services.records.refreshOrReplace(owner, request)
     // Another manager may have been at work: a decision on an older record is made again.
     if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#notify(owner)
     if (isOpen(seen?.record.run)) {
       if ((await this.#activity.of(owner, seen.record.run)) !== 'lost') return
       await this.#releaseDeadLock(owner)
     } else if (seen && mayHoldLock(seen.record.run)) await this.#releaseHolder(owner)
-    const { clock, workDir } = this.#services.options
+    const { clock, objects, workDir } = this.#services.options
     const folder = folderPath(workDir, owner)
-    const record = openRun(seen?.record ?? freshRecord(request.expected), request, folder, toTimestamp(clock.now()))
+    const before = seen?.record ?? (await replaceRecord(objects, owner, request))
+    const record = openRun(before, request, folder, toTimestamp(clock.now()))
     if (this.#services.queue.enter(placeOf(request, seen?.record))) {
       await this.#starter.begin(request, seen, record)
       return

@@ -7,6 +7,7 @@ import type { StartRequest } from '../port.ts'
 import { identityOf } from '../queue/place.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { readText } from '../runner/inputs/folder.ts'
+import { isCheckInterrupted } from '../runner/plan/check-drift.ts'
 
 /**
  * A lost run with the same inputs keeps its name; otherwise it is closed and a new one begins. `isRenewed`: one that a
@@ -37,7 +38,7 @@ export function openRun(
     id: randomUUID(),
     verb,
     hash,
-    attempt: isInterrupted ? run.attempt : attemptAfter(isSame ? run : undefined),
+    attempt: isInterrupted ? run.attempt : attemptAfter(isSame ? run : undefined, request.check !== undefined),
     phase: 'Queued',
     startedAt: now,
     ...(isSame ? { seriesStartedAt: run.seriesStartedAt ?? run.startedAt } : {}),
@@ -49,9 +50,9 @@ export function openRun(
   return { ...closed, run: opened }
 }
 
-/** A run that applies what the last one planned is part of the same attempt. */
-export function attemptAfter(last: Run | undefined): number {
-  if (!last) return 1
+/** A run that applies what the last one planned is part of the same attempt. A check with an answer ends its series. */
+export function attemptAfter(last: Run | undefined, isCheck = false): number {
+  if (!last || (isCheck && !isCheckInterrupted(last.fault))) return 1
   return last.phase === 'Planned' ? last.attempt : last.attempt + 1
 }
 

@@ -1,8 +1,9 @@
-// The run records as this manager last read or wrote them. The API server has the truth: whoever decides by a record that
-// others may change reads it again.
+// The run records as this manager last read or wrote them. The API server is authoritative: a caller that decides by a
+// record that others may change reads it again.
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
 import type { Owner } from '../owner.ts'
+import type { StartRequest } from '../port.ts'
 import { packed } from '../record/packed.ts'
 import type { Run, RunRecord } from '../record/record.ts'
 import { readOrReplace, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
@@ -45,8 +46,8 @@ export class RecordCache {
     }
   }
 
-  async refreshOrReplace(key: ObjectKey, expected: number | undefined): Promise<Versioned | undefined> {
-    return this.#read(key, (objects, one) => readOrReplace(objects, one, expected))
+  async refreshOrReplace(key: ObjectKey, request: StartRequest): Promise<Versioned | undefined> {
+    return this.#read(key, (objects, one) => readOrReplace(objects, one, request))
   }
 
   async #read(key: ObjectKey, read: typeof readRecord): Promise<Versioned | undefined> {

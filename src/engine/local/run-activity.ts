@@ -36,7 +36,7 @@ export class RunActivity {
     // A manager that holds a run without a runner is about to start one, unless it is us and we are not.
     if (life === 'alive') return isOurs(who) ? 'lost' : this.#checkLater(key)
     if (life === 'waiting') return this.#checkLater(key)
-    // Nothing begins before the record names a runner, and whoever writes it later sees that we did.
+    // Nothing begins before the record names a runner, and a manager that writes the record later sees our write.
     if (life === 'unknown') return run.runner ? 'unreachable' : 'lost'
     return (await this.#closeByReport(key, run)) ? 'idle' : 'lost'
   }

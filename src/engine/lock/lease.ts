@@ -8,6 +8,8 @@ import type { ProcessIdentity } from './processes.ts'
 
 export const HOLDER_ANNOTATION = 'capt.appthrust.com/holder'
 const LOCK_INFO_ANNOTATION = 'app.terraform.io/lock-info'
+/** On a free Lease: the run whose holder died with it. One that was released in order has none. */
+const LOST_RUN_ANNOTATION = 'capt.appthrust.com/lost-run'
 export const LEASE_SECONDS = 60
 
 export interface LockRequest {
@@ -71,7 +73,7 @@ export function toLease(request: LockRequest, clock: Clock): Lease {
 
 /** The Lease that was found, held by this request from now on. */
 export function takenLease(lease: Lease, request: LockRequest, clock: Clock): Lease {
-  const { finalizers = [], annotations } = lease.metadata
+  const { finalizers = [], annotations: { [LOST_RUN_ANNOTATION]: _taken, ...annotations } = {} } = lease.metadata
   const isComplete = finalizers.includes(KEEP_FINALIZER) || request.owner.checks !== undefined
   return {
     ...lease,
@@ -105,16 +107,25 @@ function annotationsOf(request: LockRequest, clock: Clock): Readonly<Record<stri
   }
 }
 
-/** A merge patch that frees the Lease if it is still this version. */
-export function releasedLease(resourceVersion: string | undefined) {
+/** A merge patch that frees the Lease of a dead holder if it is still this version. */
+export function releasedLease({ metadata, spec }: Lease) {
   return {
     metadata: {
-      resourceVersion,
+      resourceVersion: metadata.resourceVersion,
       finalizers: null,
-      annotations: { [HOLDER_ANNOTATION]: null, [LOCK_INFO_ANNOTATION]: null },
+      annotations: {
+        [HOLDER_ANNOTATION]: null,
+        [LOCK_INFO_ANNOTATION]: null,
+        [LOST_RUN_ANNOTATION]: spec?.holderIdentity ?? null,
+      },
     },
     spec: { holderIdentity: null },
   }
+}
+
+/** The run whose holder died with this Lease, when it was freed since then. */
+export function lostRunIn({ metadata }: Lease): string | undefined {
+  return metadata.annotations?.[LOST_RUN_ANNOTATION]
 }
 
 function parseJson(text: string | undefined): Record<string, unknown> {

@@ -4,7 +4,7 @@ import { type Lease, LeaseKind } from '#api'
 import { manualClock, memoryCluster } from '#testing'
 import { leaseName, suffixOf } from '../names.ts'
 import { HOLDER_ANNOTATION, type LockRequest } from './lease.ts'
-import { acquireLock, releaseDeadLock } from './lock.ts'
+import { acquireLock, observeLock, releaseDeadLock, unreleasedRun } from './lock.ts'
 import { ownIdentity, type ProcessIdentity } from './processes.ts'
 
 const owner = { namespace: 'default', name: 'demo', uid: 'u', apiVersion: 'x/v1', kind: 'WorkspaceTemplateApply' }
@@ -68,6 +68,14 @@ describe('the lock on a state', () => {
     }
   })
 
+  it('is released when its run is over, whatever is known of its holder', async () => {
+    const { objects, clock, peek } = open()
+    await acquireLock(objects, clock, request('run-1', elsewhere))
+    assert.equal(await releaseDeadLock(objects, owner, (_holder, runId) => runId === 'run-0'), false)
+    assert.equal(await releaseDeadLock(objects, owner, (_holder, runId) => runId === 'run-1'), true)
+    assert.equal(peek<Lease>(LeaseKind, key)?.spec?.holderIdentity ?? '', '')
+  })
+
   it('is taken from a holder that is proven dead', async () => {
     const { objects, clock, peek } = open()
     await acquireLock(objects, clock, request('run-1', dead))
@@ -76,6 +84,21 @@ describe('the lock on a state', () => {
     await acquireLock(objects, clock, request('run-2', dead))
     assert.equal(await releaseDeadLock(objects, owner), true)
     assert.ok(!peek<Lease>(LeaseKind, key)?.spec?.holderIdentity)
+  })
+
+  it('names the run that has not released it, also when it was freed since its holder died', async () => {
+    const { objects, clock } = open()
+    const unreleased = async () => unreleasedRun(await observeLock(objects, owner))
+    assert.equal(await unreleased(), undefined)
+    await acquireLock(objects, clock, request('run-1', dead))
+    assert.equal(await unreleased(), 'run-1')
+    await releaseDeadLock(objects, owner)
+    assert.equal(await unreleased(), 'run-1')
+    const next = await acquireLock(objects, clock, request('run-2'))
+    assert.ok(next.is === 'held')
+    assert.equal(await unreleased(), 'run-2')
+    await next.lock.release()
+    assert.equal(await unreleased(), undefined)
   })
 
   it('is never taken from a person, even when an old mark of ours is still on it', async () => {

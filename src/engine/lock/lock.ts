@@ -12,6 +12,7 @@ import {
   foreignLock,
   holderOf,
   type LockRequest,
+  lostRunIn,
   releasedLease,
   takenLease,
   toLease,
@@ -63,7 +64,8 @@ export async function acquireLock(objects: Objects, clock: Clock, request: LockR
 }
 
 export type ObservedLock =
-  | { readonly is: 'free' }
+  /** `lostRun`: it was taken from this run, whose holder had died. */
+  | { readonly is: 'free'; readonly lostRun?: string }
   | ForeignLock
   | {
       readonly is: 'ours'
@@ -79,12 +81,19 @@ export type ObservedLock =
 export async function observeLock(objects: Objects, key: ObjectKey): Promise<ObservedLock> {
   const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
   const id = lease?.spec?.holderIdentity ?? ''
-  if (!lease || id === '') return { is: 'free' }
+  const lostRun = lease && lostRunIn(lease)
+  if (!lease || id === '') return { is: 'free', ...(lostRun === undefined ? {} : { lostRun }) }
   const holder = holderOf(lease)
   if (!holder) return foreignLock(lease, id)
   const { renewTime } = lease.spec ?? {}
   const renewed = renewTime === undefined ? {} : { renewedAt: renewTime }
   return { is: 'ours', runId: id, holder, liveness: livenessOf(holder), ...renewed, command: breakCommand(lease) }
+}
+
+/** The run of ours that has not released the lock: it is on, or was lost. */
+export function unreleasedRun(lock: ObservedLock): string | undefined {
+  if (lock.is === 'ours') return lock.runId
+  return lock.is === 'free' ? lock.lostRun : undefined
 }
 
 /** Whether this run holds the lock according to the API server. */
@@ -95,19 +104,19 @@ export async function isHolder(objects: Objects, key: ObjectKey, runId: string):
 
 const isDead = (holder: ProcessIdentity): boolean => livenessOf(holder) === 'dead'
 
-/** Takes a lock of ours away when its holder is proven dead; true when none of ours is left. */
+/** Takes a lock of ours away when its holder is proven dead or needs it no longer; true when none of ours is left. */
 export async function releaseDeadLock(
   objects: Objects,
   key: ObjectKey,
-  isProvenDead: (holder: ProcessIdentity) => boolean = isDead,
+  isOver: (holder: ProcessIdentity, runId: string) => boolean = isDead,
 ): Promise<boolean> {
   const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
   const lease = await objects.get<Lease>(LeaseKind, leaseKey)
   const holder = lease && holderOf(lease)
   if (!lease?.spec?.holderIdentity || !holder) return true
-  if (!isProvenDead(holder)) return false
+  if (!isOver(holder, lease.spec.holderIdentity)) return false
   try {
-    await objects.patch(LeaseKind, leaseKey, { type: 'merge', body: releasedLease(lease.metadata.resourceVersion) })
+    await objects.patch(LeaseKind, leaseKey, { type: 'merge', body: releasedLease(lease) })
   } catch (error) {
     if (!isKubeError(error, 'Conflict', 'NotFound')) throw error
   }

@@ -104,7 +104,7 @@ export class RunQueue {
     this.#runs.delete(id)
   }
 
-  /** Whoever manages next starts them: none has begun. */
+  /** Drops the waiting runs. None has begun; the next manager starts them. */
   clear(): void {
     for (const id of this.#waiting.keys()) this.#runs.delete(id)
     this.#waiting.clear()

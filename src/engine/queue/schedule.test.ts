@@ -177,6 +177,29 @@ describe('The schedule', () => {
     assert.equal(Math.max(...fast), 0, 'none of them waits')
   })
 
+  it('is fair to 100 runs that come at once, 60 of them of one slow identity', () => {
+    /** Namespace, what the runs are, how many, how long each takes; how long they wait, by the median and at most. */
+    const table = [
+      ['slow', 'by:slow', 60, 1200, 8400, 16_810],
+      ['slow', 'by:other', 5, 10, 30, 50],
+      ['slow', 'by:third destroy', 5, 60, 0, 60],
+      ['b', 'quick', 10, 10, 10, 20],
+      ['c', '', 10, 300, 300, 600],
+      ['d', 'destroy', 5, 60, 0, 60],
+      ['e', 'drift', 5, 30, 50, 80],
+    ] as const
+    const arrivals = table.flatMap(([namespace, what, runs, takesSeconds], row) =>
+      many(runs, (i) => ({ text: `${namespace}/${row}-${i} ${what}`, atSeconds: 0, takesSeconds })),
+    )
+    assert.equal(arrivals.length, 100)
+    const waited = simulate(arrivals, JOB)
+    const found = table.map(([namespace, what, runs, takes], row) => {
+      const seconds = many(runs, (i) => waited.get(`${namespace}/${row}-${i}`)!).sort((one, other) => one - other)
+      return [namespace, what, runs, takes, seconds[Math.floor(runs / 2)], seconds.at(-1)]
+    })
+    assert.deepEqual(found, table)
+  })
+
   it('lets a quick run pass on two cores that are busy for 20 minutes', () => {
     const waited = simulate(
       [

@@ -10,19 +10,21 @@ import {
   onceMore,
   suspectsAfter,
   suspectsAtEnd,
+  type TerraformEnd,
   toInFlight,
 } from './in-flight.ts'
 import { closeRun, newRecord, type Run } from './record.ts'
 
 const ORIGIN = { run: 'r1', mark: 'm', boot: 'b' }
 
-/** `plan a create`, `start a create`, `end a create`, one per entry. */
+const WORDS = { plan: 'planned', start: 'started', end: 'finished', fail: 'errored' } as const
+
+/** `plan a create`, `start a create`, `end a create`, `fail a create`, one per entry. */
 function progressOf(...lines: readonly string[]): Progress {
   const progress = new Progress()
   for (const line of lines) {
     const [word, address = '', action = ''] = line.split(' ')
-    const is = word === 'plan' ? 'planned' : word === 'start' ? 'started' : 'finished'
-    progress.add({ is, address, action, text: '' })
+    progress.add({ is: WORDS[word as keyof typeof WORDS], address, action, text: '' })
   }
   return progress
 }
@@ -160,9 +162,14 @@ describe('what a lost run leaves in doubt', () => {
       assert.deepEqual(named({ addresses: suspectsAfter(recorded, { ...lost, ...evidence }, 'r2') }), expected),
     )
 
-  const ends: readonly (readonly [string, boolean, readonly string[]])[] = [
-    ['is what a killed Terraform had begun, and what it had made and not saved', true, ['b create', 'c create']],
-    ['is what a Terraform that exited on its second signal had begun', false, ['c create']],
+  const ends: readonly (readonly [string, TerraformEnd['by'], readonly string[]])[] = [
+    ['is what a killed Terraform had begun, and what it had made and not saved', 'killed', ['b create', 'c create']],
+    ['is what a Terraform that exited on its second signal had begun', 'itself', ['c create']],
+    [
+      'is also what failed where the state is lost, although the saved one has it: that may know it as whole',
+      'state-lost',
+      ['b create', 'c create', 'f create', 'g create'],
+    ],
   ]
   const said = [
     'start a create',
@@ -172,10 +179,13 @@ describe('what a lost run leaves in doubt', () => {
     'start c create',
     'start d delete',
     'start e read',
+    'fail f create',
+    'fail g create',
+    'fail h delete',
   ]
-  for (const [what, wasKilled, expected] of ends)
+  for (const [what, by, expected] of ends)
     it(what, () => {
-      const addresses = suspectsAtEnd(progressOf(...said), { saved: new Set(['a']), wasKilled }, 'r1')
+      const addresses = suspectsAtEnd(progressOf(...said), { saved: new Set(['a', 'f']), by }, 'r1')
       assert.deepEqual(named({ addresses }), expected)
     })
 

@@ -71,7 +71,7 @@ export function suspectsAfter(
   { saved, progress, isComplete }: Evidence,
   runId: string,
 ): readonly Suspect[] {
-  const reported = progress ? suspectsOf(progress, saved, runId) : []
+  const reported = progress ? toSuspects(begunAddresses(progress, saved), runId) : []
   const isSettled = ({ address, action, unconfirmed }: Doubt) =>
     // One that was seen at work may be half made although the state has it: its provisioners run after that.
     (unconfirmed && (isComplete || (action === 'create' && saved.has(address)))) ||
@@ -82,20 +82,25 @@ export function suspectsAfter(
   return [...reported, ...recorded.map((one) => ({ ...one, run: inFlight!.run }))]
 }
 
-/**
- * Of a Terraform whose messages are known to the end. One that exits on a second signal leaves open what it had begun; only one
- * that was killed had no time to write what it had made into the state.
- */
-export function suspectsAtEnd(
-  progress: Progress,
-  { saved, wasKilled }: { readonly saved: ReadonlySet<string>; readonly wasKilled: boolean },
-  run: string,
-): readonly Suspect[] {
-  return suspectsOf(progress, wasKilled ? saved : new Set(progress.finished.keys()), run)
+export interface TerraformEnd {
+  /** Addresses in the state that is saved. */
+  readonly saved: ReadonlySet<string>
+  /** `killed`: it had no time to write what it had made into the state. `state-lost`: it wrote that where nobody finds it. */
+  readonly by: 'itself' | 'killed' | 'state-lost'
 }
 
-function suspectsOf(progress: Progress, saved: ReadonlySet<string>, run: string): readonly Suspect[] {
-  return sorted(begunAddresses(progress, saved)).map(([address, action]) => ({ address, action, run }))
+/**
+ * Of a Terraform whose messages are known to the end. One that exits on a second signal leaves open what it had begun. The state
+ * that is saved may have a resource as whole that failed after that: it was marked as tainted only in the state that is lost.
+ */
+export function suspectsAtEnd(progress: Progress, { saved, by }: TerraformEnd, run: string): readonly Suspect[] {
+  const begun = begunAddresses(progress, by === 'itself' ? new Set(progress.finished.keys()) : saved)
+  const failed = by === 'state-lost' ? [...progress.errored].filter(([, action]) => CHANGES.has(action)) : []
+  return toSuspects(new Map([...failed, ...begun]), run)
+}
+
+function toSuspects(begun: ReadonlyMap<string, string>, run: string): readonly Suspect[] {
+  return sorted(begun).map(([address, action]) => ({ address, action, run }))
 }
 
 /** What the record alone shows to have begun. */

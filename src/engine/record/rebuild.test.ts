@@ -1,4 +1,4 @@
-// A record that was lost and made anew learns from the state Secret and the work folder what is kept for the workspace.
+// A record that was lost and recreated gets what is kept for the workspace from the state Secret and the work folder.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keptFacts, type Remnants, rebuildRecord } from './rebuild.ts'
@@ -90,6 +90,24 @@ describe('a lost record', () => {
       fresh,
       { kept: keptFacts(lost({ imported: { at: 't', from: 'x' } })) },
       { workspaceId: 'lost', imported: { at: 't', from: 'x' } },
+    ],
+    [
+      'knows what the run that was lost with it had begun, where a state was saved since',
+      { ...fresh, lostRun: 'r' },
+      { kept: keptFacts(lost({ inFlight: inFlight('a') })) },
+      { lostRun: undefined, inFlight: inFlight('a') },
+    ],
+    [
+      'knows that the run that was lost with it had begun nothing, where the report is its own',
+      { ...fresh, lostRun: 'r' },
+      { report: { ...cancelled, workspaceId: 'lost' } },
+      { workspaceId: 'lost', lostRun: undefined },
+    ],
+    [
+      'does not know what the run that was lost with it had begun, where the saved state is older',
+      { ...fresh, lostRun: 'later' },
+      { kept: keptFacts(lost({ inFlight: inFlight('a') })), report: { ...cancelled, workspaceId: 'x' } },
+      { workspaceId: 'lost', lostRun: 'later' },
     ],
     ['ignores an annotation that cannot be read', fresh, { kept: '{' }, { workspaceId: 'new' }],
     [

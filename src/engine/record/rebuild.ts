@@ -18,17 +18,22 @@ export function keptFacts(record: RunRecord): string {
   return JSON.stringify(facts)
 }
 
-/** A record without a past takes over what is known of the one that was lost; the state Secret decides whose it is. */
+/**
+ * A record without a past takes over what is known of the one that was lost; the state Secret decides whose it is. What a run had
+ * begun is known when a state was saved since, or when the report is its own: both name what is in flight.
+ */
 export function rebuildRecord(record: RunRecord, { kept, report }: Remnants): RunRecord {
   if (!isFresh(record)) return record
   const saved = kept === undefined ? undefined : parseFacts(kept)
   const reported = report && report.workspaceId !== record.workspaceId ? factsOf(report) : undefined
   const facts = saved && reported?.workspaceId === saved.workspaceId ? unite(reported, saved) : (saved ?? reported)
   if (!facts || facts.workspaceId === record.workspaceId) return record
-  return { ...record, ...facts }
+  const { lostRun, ...others } = record
+  const isKnown = facts.inFlight?.run === lostRun || (facts !== saved && report?.run?.id === lostRun)
+  return { ...(isKnown ? others : record), ...facts }
 }
 
-/** For whoever takes away what is kept: of a record that is lost or damaged, what is known of it elsewhere. */
+/** For a caller that removes what is kept: what other sources know of a record that is lost or damaged. */
 export function knownRecord(record: RunRecord | undefined, remnants: Remnants): RunRecord {
   return rebuildRecord(record ?? newRecord(''), remnants)
 }
@@ -39,6 +44,11 @@ export function knownRecord(record: RunRecord | undefined, remnants: Remnants): 
  */
 export function isFresh({ state, bundle, applied, forgotten }: RunRecord): boolean {
   return !state && !bundle && !applied && !forgotten
+}
+
+/** It took the place of a record that was lost and that a person may put back: it is read again before it is decided by. */
+export function isReplacement(record: RunRecord): boolean {
+  return isFresh(record) && (record.lostRun !== undefined || record.expected !== undefined)
 }
 
 function factsOf({ workspaceId, backups, kept, bundle, spare, suspects, inFlight, imported }: RunRecord): Kept {

@@ -2,13 +2,34 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type Secret, SecretKind } from '#api'
-import { memoryCluster } from '#testing'
+import { manualClock, memoryCluster } from '#testing'
+import { acquireLock } from '../lock/lock.ts'
+import { ownIdentity } from '../lock/processes.ts'
 import { recordName, suffixOf } from '../names.ts'
 import { closeRun, newRecord, type Run, type RunRecord } from './record.ts'
-import { readLog, readRecord, writeRecord } from './record-store.ts'
+import { readLog, readRecord, replaceRecord, writeRecord } from './record-store.ts'
 
 const owner = { namespace: 'default', name: 'demo', uid: 'u', apiVersion: 'x/v1', kind: 'WorkspaceTemplateApply' }
 const KIB = 1024
+
+describe('A record in the place of a lost one', () => {
+  const locked = async () => {
+    const { objects } = memoryCluster()
+    const request = { owner, runId: 'run-1', verb: 'apply', holder: ownIdentity(), toolVersion: '1.11.4' }
+    await acquireLock(objects, manualClock(), request)
+    return objects
+  }
+
+  it('names the run that has not released the lock', async () => {
+    const { lostRun, expected } = await replaceRecord(await locked(), owner, { expected: 2 })
+    assert.deepEqual([lostRun, expected], ['run-1', 2])
+  })
+
+  it('names none where no run holds the lock, nor for runs that make nothing', async () => {
+    assert.equal((await replaceRecord(memoryCluster().objects, owner, {})).lostRun, undefined)
+    assert.equal((await replaceRecord(await locked(), owner, { speculativeFor: 'other' })).lostRun, undefined)
+  })
+})
 
 describe('The logs of runs', () => {
   /** Files one log after the other, as runs do. */

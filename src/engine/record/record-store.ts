@@ -5,6 +5,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, isCaptError } from '#lib'
+import { observeLock, unreleasedRun } from '../lock/lock.ts'
 import { recordName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
 import { type PlanText, unpackPlanText } from '../runner/plan/proposal.ts'
@@ -32,15 +33,19 @@ export async function readRecord(objects: Objects, key: ObjectKey): Promise<Vers
   return secret && toVersioned(secret)
 }
 
-/** For whoever has decided that nothing is lost with a record that cannot be read: a new one, to be written over it. */
-export async function readOrReplace(objects: Objects, key: ObjectKey, expected = 0): Promise<Versioned | undefined> {
+/** For a caller that has decided that nothing is lost with an unreadable record: returns a new one to overwrite it. */
+export async function readOrReplace(
+  objects: Objects,
+  key: ObjectKey,
+  request: Loss = {},
+): Promise<Versioned | undefined> {
   try {
     return await readRecord(objects, key)
   } catch (error) {
     if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
     const name = recordName(suffixOf(key))
     const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
-    return secret && { record: freshRecord(expected), version: secret.metadata.resourceVersion }
+    return secret && { record: await replaceRecord(objects, key, request), version: secret.metadata.resourceVersion }
   }
 }
 
@@ -87,7 +92,7 @@ export async function writeRecord(
   }
 }
 
-/** Changes the record whoever has it; false where there is none. For people and for what must not be lost. */
+/** Changes the record regardless of its holder; false where there is none. For people and for what must not be lost. */
 export async function changeRecord(objects: Objects, owner: Owner, change: RecordChange): Promise<boolean> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const seen = await readRecord(objects, owner)
@@ -99,9 +104,29 @@ export async function changeRecord(objects: Objects, owner: Owner, change: Recor
   })
 }
 
-/** `expected`: resources in the status of the apply although there is no record. */
-export function freshRecord(expected = 0): RunRecord {
-  return { ...newRecord(randomUUID()), ...(expected > 0 ? { expected } : {}) }
+export function freshRecord(): RunRecord {
+  return newRecord(randomUUID())
+}
+
+interface Loss {
+  /** Resources in the status of the apply although there is no record. */
+  readonly expected?: number
+  /** Its runs plan upon the state of this apply, and make nothing. */
+  readonly speculativeFor?: string
+}
+
+/** A record where there is none, or none that can be read. A lock that a run has not released shows that its record was lost. */
+export async function replaceRecord(
+  objects: Objects,
+  key: ObjectKey,
+  { expected = 0, speculativeFor }: Loss,
+): Promise<RunRecord> {
+  const lostRun = speculativeFor === undefined ? unreleasedRun(await observeLock(objects, key)) : undefined
+  return {
+    ...freshRecord(),
+    ...(expected > 0 ? { expected } : {}),
+    ...(lostRun === undefined ? {} : { lostRun }),
+  }
 }
 
 /** The log of a past run as it was filed; undefined when it is not there any more. */

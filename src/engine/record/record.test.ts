@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RunFault } from '../faults/faults.ts'
-import { type ClosedPhase, closeRun, isAsApplied, newRecord, type Run, type RunRecord } from './record.ts'
+import { type ClosedPhase, closeRun, isAsApplied, newRecord, parseRecord, type Run, type RunRecord } from './record.ts'
 
 const AT = '2026-01-01T00:00:00Z'
 const holder = { pid: 1, start: '1', host: 'here', machine: '', boot: '', space: '' }
@@ -60,4 +60,11 @@ describe('what was applied', () => {
   ] as readonly (readonly [boolean, string, ...Ended[]])[]) {
     it(name, () => assert.equal(isAsApplied(recordOf(...runs), 'now'), expected))
   }
+})
+
+describe('a record', () => {
+  it('holds outputs with integers of 64 bits', () => {
+    const text = JSON.stringify({ ...newRecord('w'), applied: { hash: 'h', at: AT, outputs: { big: 2n ** 63n - 1n } } })
+    assert.equal(parseRecord(text)?.applied?.outputs['big'], 9223372036854775807n)
+  })
 })

@@ -1,6 +1,6 @@
 // The run record: what is being run, by whom, since when, on which inputs. It is written before anything starts, it
 // survives every process, and it moves with the object. No secret is ever in it.
-import type { Json } from '#lib'
+import { type Json, parseJson } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import type { ProcessIdentity } from '../lock/processes.ts'
 import type { PlanCounts } from '../messages.ts'
@@ -241,6 +241,8 @@ export interface RunRecord {
   readonly backups: readonly BackupRef[]
   /** Resources that the status of the apply spoke of when this record took the place of one that was lost. */
   readonly expected?: number
+  /** The run that had not released the lock by then: what it has begun is known to no record. */
+  readonly lostRun?: string
   /** Copies of a state of several parts, announced before they are written and gone when the state is saved. */
   readonly pending?: readonly CopyRef[]
   /** Saved by runners that had lost their lock; a person decides what becomes of them. */
@@ -285,12 +287,17 @@ export function followsLostRun({ run, history }: RunRecord): boolean {
 /** Undefined when the text is not one of our records. */
 export function parseRecord(text: string): RunRecord | undefined {
   try {
-    const parsed = JSON.parse(text) as Partial<RunRecord> | null
+    const parsed = parseJson(text) as Partial<RunRecord> | null
     if (parsed?.version !== 1 || typeof parsed.workspaceId !== 'string') return undefined
     return { ...newRecord(parsed.workspaceId), ...parsed } as RunRecord
   } catch {
     return undefined
   }
+}
+
+/** Whether the runner of this run has closed it. One that was lost was closed by somebody else. */
+export function hasClosed({ history }: RunRecord, runId: string): boolean {
+  return history.some(({ id, phase }) => id === runId && phase !== 'Lost')
 }
 
 /** Ends the run and files it in the history, newest first. What a lost one had begun is in doubt. */

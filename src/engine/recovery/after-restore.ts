@@ -1,32 +1,72 @@
 // After a restore from a backup: nothing of what was live when the backup was made is live. Runs become lost, plans that
 // waited or were stored go, and every Lease goes, so that nothing waits for a process that is not there.
-import { keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { type AnyObject, JobKind, type KindRef, keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
+import { ignore, isKubeError, type ListOptions, type Objects } from '#kube'
 import { isCaptError, toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
-import { checksKey } from '../names.ts'
+import { holderOf } from '../lock/lease.ts'
+import { checksKey, WORKSPACE_LABEL } from '../names.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { changeRecord, readRecord } from '../record/record-store.ts'
 import { deletePlan } from '../saved/plan.ts'
 import type { ObjectKey } from '../workspace.ts'
 
-/** Can be repeated. Nobody else may work on the objects meanwhile. */
+/** Of an embedded home, where every Lease is ours. Can be repeated. Nobody else may work on the objects meanwhile. */
 export async function settleAfterRestore(objects: Objects, nowMs: number): Promise<void> {
-  const at = toTimestamp(nowMs)
-  for await (const { metadata } of objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply)) {
-    const key = { namespace: metadata.namespace ?? '', name: metadata.name }
-    for (const workspace of [key, checksKey(key)]) await settleRecord(objects, workspace, at)
-  }
-  const leases: Lease[] = []
-  for await (const lease of objects.list<Lease>(LeaseKind)) leases.push(lease)
-  for (const lease of leases) await deleteLease(objects, lease)
+  await settleRecords(objects, nowMs)
+  for (const lease of await allOf<Lease>(objects, LeaseKind)) await deleteLease(objects, lease)
 }
 
-async function settleRecord(objects: Objects, key: ObjectKey, at: string): Promise<void> {
+interface Settled {
+  /** `namespace/name` of the applies whose run or plan was closed. */
+  readonly closed: readonly string[]
+  readonly locks: number
+  readonly jobs: number
+}
+
+/**
+ * Of a management cluster: Leases and Jobs of workspaces alone. A lock that a person's terraform holds stays: only that person
+ * knows. Can be repeated. No manager may work on the objects meanwhile.
+ */
+export async function settleManagementCluster(objects: Objects, nowMs: number): Promise<Settled> {
+  const ours = { labelSelector: WORKSPACE_LABEL }
+  // Jobs first: one that is started again would resume its run.
+  const jobs = await allOf<AnyObject>(objects, JobKind, ours)
+  for (const job of jobs)
+    await objects.delete(JobKind, keyOf(job), { propagation: 'Background' }).catch(ignore('NotFound'))
+  const closed = await settleRecords(objects, nowMs)
+  const locks = (await allOf<Lease>(objects, LeaseKind, ours)).filter(
+    (lease) => !lease.spec?.holderIdentity || holderOf(lease) !== undefined,
+  )
+  for (const lease of locks) await deleteLease(objects, lease)
+  return { closed, locks: locks.length, jobs: jobs.length }
+}
+
+async function allOf<T extends AnyObject>(objects: Objects, kind: KindRef, options: ListOptions = {}): Promise<T[]> {
+  const found: T[] = []
+  for await (const object of objects.list<T>(kind, options)) found.push(object)
+  return found
+}
+
+async function settleRecords(objects: Objects, nowMs: number): Promise<readonly string[]> {
+  const closed: string[] = []
+  for (const { metadata } of await allOf<WorkspaceTemplateApply>(objects, WorkspaceTemplateApply)) {
+    const key = { namespace: metadata.namespace ?? '', name: metadata.name }
+    const results = []
+    for (const workspace of [key, checksKey(key)])
+      results.push(await settleRecord(objects, workspace, toTimestamp(nowMs)))
+    if (results.includes(true)) closed.push(`${key.namespace}/${key.name}`)
+  }
+  return closed
+}
+
+/** False when nothing of it was live. */
+async function settleRecord(objects: Objects, key: ObjectKey, at: string): Promise<boolean> {
   const record = await readIfWhole(objects, key)
-  if (!record || (!isOpen(record.run) && !record.plan && !record.proposed)) return
+  if (!record || (!isOpen(record.run) && !record.plan && !record.proposed)) return false
   if (record.plan) await deletePlan(objects, key, record.plan)
   await changeRecord(objects, { ...key, uid: '', apiVersion: '', kind: '' }, (one) => settledRecord(one, at))
+  return true
 }
 
 /** Pure: the record as it is after a restore. */

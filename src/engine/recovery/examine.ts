@@ -39,7 +39,7 @@ export interface WorkspaceExam {
   readonly state: ObservedState
   /** What the workspace holds by all sources; undefined while a run is on, which is ahead of them. */
   readonly holds?: Reconstruction
-  /** Of whoever does the run that is on; undefined when none is. */
+  /** Liveness of the process that executes the current run; undefined when no run is under way. */
   readonly runner: Liveness | undefined
 }
 

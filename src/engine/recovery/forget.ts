@@ -1,4 +1,4 @@
-// Takes away what was kept for a workspace, the record last: whoever is interrupted on the way finds it and goes on.
+// Removes what was kept for a workspace. The record is removed last, so that an interrupted removal can be resumed.
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
 import { deleteLock } from '../lock/lock.ts'
@@ -37,7 +37,7 @@ export async function forgetWorkspace(
   await deleteHeldSecret(objects, { namespace: owner.namespace, name: recordName(suffixOf(key)) })
 }
 
-/** Where the record is lost, damaged or made anew, the state Secret and the folder name what else is kept. */
+/** Where the record is lost, damaged or recreated, the state Secret and the folder name what else is kept. */
 async function readKnown(objects: Objects, owner: Owner, report: RunRecord | undefined): Promise<RunRecord> {
   const record = await readIfWhole(objects, owner)
   if (record && !isFresh(record)) return record

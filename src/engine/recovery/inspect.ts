@@ -2,7 +2,7 @@
 // nothing is left; the doctor asks for people.
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
-import { observeLock } from '../lock/lock.ts'
+import { observeLock, unreleasedRun } from '../lock/lock.ts'
 import type { Owner } from '../owner.ts'
 import { isFresh, knownRecord } from '../record/rebuild.ts'
 import type { RunRecord } from '../record/record.ts'
@@ -53,13 +53,21 @@ export async function inspectWorkspace(
     const copies = await readCopies(objects, owner, known, saved.text)
     found = reconstructWorkspace({ ...sources, copies })
   }
+  const isNothingFound = found.is === 'ask' || found.is === 'empty' || (found.is !== 'stalled' && found.resources === 0)
+  if (isNothingFound && (await mayHaveBegun(objects, owner, record)))
+    return { is: 'use', from: 'state', resources: 1, notes: [] }
   if (found.is !== 'ask') return found
-  // Somebody may be making the first resource right now, with a record that was taken from under them.
-  const lock = await observeLock(objects, owner)
-  if (lock.is === 'ours' && lock.liveness !== 'dead') return { is: 'use', from: 'state', resources: 1, notes: [] }
   const id = known.workspaceId || options.workspaceId
   const tags = (id ? await options.countTagged?.(owner, id) : undefined) ?? 'unavailable'
   return reconstructWorkspace({ ...sources, copies: [], tags })
+}
+
+/**
+ * Inputs are frozen before anything is made: a record with them may have been put back since the caller read it. Without a record,
+ * a run that has not released the lock may be making the first resource, or was lost with its record. The destroy finds out.
+ */
+async function mayHaveBegun(objects: Objects, owner: Owner, record: RunRecord | undefined): Promise<boolean> {
+  return record ? record.bundle !== undefined : unreleasedRun(await observeLock(objects, owner)) !== undefined
 }
 
 async function readOrDamaged(

@@ -40,8 +40,8 @@ export async function listRecorded(objects: Objects, owner: Owner, status = 0): 
 }
 
 /**
- * Takes away what is kept and leaves the resources alone. The apply, where there is one, begins anew with a record that
- * remembers this; otherwise nothing is left. Refuses while somebody works on it.
+ * Removes what is kept and leaves the resources alone. The apply, where there is one, starts over with a record that
+ * notes this; otherwise nothing is left. Refuses while somebody works on it.
  */
 export async function orphanResources(
   objects: Objects,

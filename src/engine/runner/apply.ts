@@ -23,7 +23,8 @@ export async function apply(context: RunContext, frozen: Frozen): Promise<Frozen
     await terraform.apply(layout, request.verb, () => plans.dropIfStale())
     return frozen
   } catch (error) {
-    const hasBegun = terraform.progress.address !== '' || terraform.wasKilled || stopping.signal.aborted
+    const hasBegun =
+      terraform.progress.address !== '' || terraform.wasKilled || terraform.isFolderGone || stopping.signal.aborted
     if (!recalled || hasBegun || !(error instanceof RunFailure)) throw error
     context.note(`Planning again: Terraform refuses the earlier plan (${error.message})`)
     terraform.progress.errors.length = 0

@@ -35,7 +35,7 @@ export async function close(context: RunContext, reached: Reached, failure: unkn
     await Promise.all([
       state?.flush(terraform !== undefined),
       reached.proposed && failure === undefined ? undefined : plans?.drop(),
-      // Whoever has paused us may be about to move what lies here.
+      // A pause may be the start of a move of what is stored here.
       fault?.kind === 'paused' ? undefined : bundles?.sweep(),
     ])
   } catch (error) {
@@ -68,9 +68,10 @@ function giveUp(context: RunContext, error: unknown): RunEnd {
 /** Terraform may leave more in doubt than the run began with. A state that it wrote into a folder that is gone is lost. */
 function suspectsOf({ request, stopping }: RunContext, { suspects, state, terraform }: Reached): readonly Suspect[] {
   if (!terraform) return suspects
-  const wasKilled = terraform.wasKilled || stopping.reason === 'folder'
+  const isStateLost = terraform.isFolderGone || stopping.reason === 'folder'
+  const by = isStateLost ? 'state-lost' : terraform.wasKilled ? 'killed' : 'itself'
   const saved = new Set(state?.info?.addresses)
-  return [...suspects, ...suspectsAtEnd(terraform.progress, { saved, wasKilled }, request.runId)]
+  return [...suspects, ...suspectsAtEnd(terraform.progress, { saved, by }, request.runId)]
 }
 
 /** Deletes what only an interrupted run needs: some of it is secret. */

@@ -22,7 +22,7 @@ export async function freeze(context: RunContext, planned: Reviewed): Promise<Fr
   const outdated = before.backups.filter(({ serial }) => !backups.some((one) => one.serial === serial))
   const kept = credentials.kept.map(({ namespace, name }) => `${namespace}/${name}`)
   const origin = markMessages(context)
-  await writer.update(({ restored: _settled, plan: _earlier, spare, inFlight, ...record }) => ({
+  await writer.update(({ restored: _settled, lostRun: _answered, plan: _earlier, spare, inFlight, ...record }) => ({
     ...addSuspects(record, suspects),
     ...(bundle ? { bundle } : {}),
     ...spareOf(withSpare(spare, [record.bundle]).filter(({ id }) => id !== bundle?.id)),

@@ -15,7 +15,7 @@ import { backendFile, backendSecrets, sortArguments } from '../runner/process/ar
 import { terraformEnvironment } from '../runner/process/environment.ts'
 import { RunLog } from '../runner/process/run-log.ts'
 import { Tail } from '../runner/process/tail.ts'
-import { publicOutputs } from '../runner/record/outputs.ts'
+import { type Outputs, publicOutputs } from '../runner/record/outputs.ts'
 import { StateUploader } from '../runner/state/state-uploader.ts'
 import { createRedactor, stringsInVarFile } from '../secrets.ts'
 import { findTerraform } from '../tool/find-terraform.ts'
@@ -312,6 +312,11 @@ describe('what a run says', () => {
     })
     assert.deepEqual(shown, { outputs: { a: '1', b: '2' }, omitted: ['large'] })
   })
+
+  it('shows outputs of any name', () => {
+    const outputs = JSON.parse('{"__proto__":{"value":"p"},"constructor":{"value":"c"}}') as Outputs
+    assert.equal(JSON.stringify(publicOutputs(outputs).outputs), '{"__proto__":"p","constructor":"c"}')
+  })
 })
 
 describe('a changing state file', () => {
@@ -336,7 +341,7 @@ describe('a changing state file', () => {
     })
     for (const text of [state(1), '', state(2).slice(0, -3), state(2), state(3)]) {
       writeFileSync(file, text)
-      uploader.look()
+      uploader.check()
     }
     assert.deepEqual(saved, [state(1)], 'one write at a time')
     assert.equal(readFileSync(join(work, 'copy.json'), 'utf8'), state(3), 'a whole copy lies beside it')

@@ -15,11 +15,13 @@ export interface Evaluated {
 type Scope = Readonly<Record<string, Json>>
 type Attributes = Readonly<Record<string, string>>
 
+/** `workspace`: what the ids of its resources derive from, so that two workspaces never share one. */
 export function evaluateModule(
   files: Readonly<Record<string, string>>,
   given: Readonly<Record<string, Json>>,
+  workspace = '',
 ): Evaluated {
-  const module = new Module(files, given)
+  const module = new Module(files, given, workspace)
   return { addresses: module.addresses(), outputs: module.outputs() }
 }
 
@@ -33,9 +35,11 @@ class Module {
   readonly #outputs = new Map<string, Attributes>()
   readonly #known = new Map<string, Json>()
   readonly #given: Readonly<Record<string, Json>>
+  readonly #workspace: string
 
-  constructor(files: Readonly<Record<string, string>>, given: Readonly<Record<string, Json>>) {
+  constructor(files: Readonly<Record<string, string>>, given: Readonly<Record<string, Json>>, workspace: string) {
     this.#given = given
+    this.#workspace = workspace
     for (const [name, content] of Object.entries(files)) {
       if (name.endsWith('.tf.json')) this.#readJson(content)
       else this.#readHcl(content)
@@ -119,7 +123,7 @@ class Module {
     }
     const input = attributes['input'] === undefined ? null : this.#text(attributes['input'], scope)
     const digest = createHash('sha256')
-      .update(`${name}/${String(key)}`)
+      .update(`${this.#workspace}/${name}/${String(key)}`)
       .digest('hex')
     return { id: `${digest.slice(0, 8)}-0000-0000-0000-${digest.slice(8, 20)}`, input, output: input }
   }

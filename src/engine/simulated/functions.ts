@@ -39,6 +39,7 @@ const FUNCTIONS: Readonly<Record<string, Fn>> = {
   merge: (...values) => Object.assign({}, ...values.map(object)) as Json,
   min: (...values) => Math.min(...values.map(Number)),
   nonsensitive: (value) => value ?? null,
+  parseint: (value, base) => Number.parseInt(text(value), Number(base)),
   range: (...args) => rangeOf(args.map(Number)),
   replace: (value, from, to) => text(value).replaceAll(text(from), text(to)),
   sensitive: (value) => value ?? null,

@@ -60,7 +60,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       const target =
         verb === 'destroy' || !workspace
           ? NOTHING
-          : evaluate(workspace, await variablesFromEnvironment(objects, owner, workspace))
+          : evaluate(id, workspace, await variablesFromEnvironment(objects, owner, workspace))
       // With a first record there is hardly a state; one that was kept from an earlier life is met when ours is saved.
       const { speculativeFor: of } = request
       const assumed =
@@ -274,13 +274,14 @@ async function variablesFromEnvironment(
   )
 }
 
-function evaluate(workspace: Workspace, environment: Readonly<Record<string, string>>): Evaluated {
+function evaluate(id: string, workspace: Workspace, environment: Readonly<Record<string, string>>): Evaluated {
   if (workspace.source.kind !== 'inline') throw unsupported('modules from elsewhere')
   if (workspace.varFiles.some(({ format }) => format !== 'JSON')) throw unsupported('variable files in HCL')
   const { files } = workspace
   const fromFiles = workspace.varFiles.map(({ content }) => parseJson(content) as Readonly<Record<string, Json>>)
   const given = assembleVariables(workspace.variables, declaredVariables(files))
-  return evaluateModule(files, Object.assign({}, environment, ...fromFiles, given) as Readonly<Record<string, Json>>)
+  const values = Object.assign({}, environment, ...fromFiles, given) as Readonly<Record<string, Json>>
+  return evaluateModule(files, values, id)
 }
 
 function countChanges(before: readonly string[], after: readonly string[]) {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { WorkspaceTemplateApply } from '#api'
 import { type Json, silentLog, systemClock } from '#lib'
-import { anApply, aTemplate, memoryCluster } from '#testing'
+import { anApply, aTemplate, memoryCluster, shippedModule } from '#testing'
 import { engineContract } from '../contract.ts'
 import { renderWorkspace } from '../render/render.ts'
 import { readState } from '../state/state-file.ts'
@@ -69,12 +69,12 @@ const MODULES: readonly (readonly [string, string, Readonly<Record<string, Json>
   ['the language we know', LANGUAGE.replace('sort(keys(', '(keys('), { name: 'demo' }],
   [
     'the simulated VPC',
-    template('simulation-vpc'),
+    shippedModule('simulation-vpc'),
     { cluster_name: 'demo', region: 'eu-west-1', vpc_name: 'demo-vpc', tags: { team: 'x' } },
   ],
   [
     'the simulated control plane',
-    template('simulation-eks-controlplane'),
+    shippedModule('simulation-eks-controlplane'),
     {
       cluster_name: 'demo',
       kubernetes_version: '1.35',
@@ -88,7 +88,7 @@ const MODULES: readonly (readonly [string, string, Readonly<Record<string, Json>
   ],
   [
     'the simulated control plane in Auto Mode',
-    template('simulation-eks-controlplane'),
+    shippedModule('simulation-eks-controlplane'),
     {
       cluster_name: 'demo',
       kubernetes_version: '1.35',
@@ -100,11 +100,24 @@ const MODULES: readonly (readonly [string, string, Readonly<Record<string, Json>
       workload_token: 't',
     },
   ],
+  [
+    'the simulated node group',
+    shippedModule('simulation-node-group'),
+    {
+      cluster_name: 'demo',
+      node_group_name: 'workers',
+      region: 'eu-west-1',
+      kubernetes_version: '1.35',
+      vpc_id: 'vpc-1',
+      subnets: ['subnet-a'],
+      min_size: 1,
+      max_size: 3,
+      desired_size: 2,
+    },
+  ],
 ]
 
-function template(name: string): string {
-  return readFileSync(join(import.meta.dirname, '../../../templates', name, 'main.tf'), 'utf8')
-}
+const MACHINE = { cluster_name: 'demo', region: 'eu-west-1', instance_type: 'm7i.large', user_data_secret: 's' }
 
 const terraform = await findTerraform().then(
   ({ binary }) => binary,
@@ -117,6 +130,21 @@ describe('the simulated engine', () => {
       code: 'CAPT_SIMULATED_UNSUPPORTED',
     })
     assert.throws(() => evaluateModule({ 'main.tf': 'output "x" { value = uuid() }' }, {}), /function uuid/)
+  })
+
+  it('gives every simulated machine an instance of its own', () => {
+    const files = { 'main.tf': shippedModule('simulation-machine') }
+    const outputsOf = (name: string) =>
+      Object.fromEntries(
+        Object.entries(evaluateModule(files, { ...MACHINE, machine_name: name }, `default/${name}`).outputs).map(
+          ([output, { value }]) => [output, String(value)],
+        ),
+      )
+    const [one, other] = [outputsOf('one'), outputsOf('other')]
+    assert.match(one!['provider_id']!, /^aws:\/\/\/eu-west-1[abc]\/i-[0-9a-f]{17}$/)
+    assert.match(one!['node_name']!, /^ip-10-\d+-\d+-\d+\.eu-west-1\.compute\.internal$/)
+    assert.deepEqual(outputsOf('one'), one, 'the same in the next run')
+    for (const output of ['instance_id', 'private_ip', 'node_name']) assert.notEqual(one![output], other![output])
   })
 
   for (const [name, text, values] of MODULES) {

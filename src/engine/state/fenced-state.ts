@@ -92,7 +92,7 @@ export function decideRefused(seen: {
   if (!held) return 'fenced'
   if (found === ours) return 'written'
   if (found === undefined || found === known || found === EMPTY) return 'again'
-  // Left over from a larger state: whoever writes the first part owns the others.
+  // Left over from a larger state: the writer of the first part owns the others.
   return part > 0 && known === undefined ? 'again' : 'fenced'
 }
 

@@ -144,6 +144,7 @@ describe('what a workspace holds', () => {
     copies: [copy('pending', serial, source)],
     hasUnsettled: true,
   })
+  const lostRun = { is: 'whole', lostRun: 'run-1' } as const
   for (const [what, sources, expected] of [
     ['nothing anywhere', {}, 'empty'],
     ['no record, and no one to ask for tags', { record: RECORDS.none }, 'empty'],
@@ -156,6 +157,13 @@ describe('what a workspace holds', () => {
     ['a damaged record, but the status names five resources', { record: RECORDS.damaged, status: 5 }, 'LOST'],
     ['a record that replaces a lost one with five resources', { record: { is: 'whole', expected: 5 } }, 'LOST'],
     ['such a record, and the state found', { record: { is: 'whole', expected: 5 }, state: state(5) }, 'state'],
+    ['a record that replaces one that was lost with its run', { record: lostRun }, 'RECORD_LOST'],
+    ['such a record, and an earlier state', { record: lostRun, state: state(5) }, 'RECORD_LOST'],
+    [
+      'such a record, and a state that a person has restored',
+      { record: { ...lostRun, restored: { serial: 5, lineage: 'l' } }, state: state(5) },
+      'state',
+    ],
     ['an empty record and an outdated status', { status: 5 }, 'empty'],
     ['a record of five without state, copies not read yet', { record: RECORDS.five, ...unread }, 'ask copies'],
     ['a damaged state, copies not read yet', { state: damaged, ...unread }, 'ask copies'],
@@ -331,6 +339,8 @@ describe('what a run works from', () => {
       { record: RECORDS.five, copies: COPIES.old },
       { record: RECORDS.five, state: damaged },
       { record: RECORDS.damaged, state: state(5) },
+      { record: { is: 'whole', lostRun: 'run-1' } },
+      { record: { is: 'whole', lostRun: 'run-1' }, state: state(5) },
       { state: state(5), folder: state(5, 5, 'x') },
       { state: state(5), copies: [copy('side', 4, state(4), 2)], hasUnsettled: true },
       { state: state(5), verb: 'destroy', bundle: 'missing', hasTemplate: false },

@@ -1,6 +1,7 @@
 // Decides what a workspace holds from all sources: record, saved state, its copies, the work folder,
 // the status of the apply and the cloud's tags. Absent is not empty: a workspace is empty only when no source ever
 // recorded a resource, or a person said so. Pure; what it needs to know in addition it asks for by name.
+import { counted } from '#lib'
 import type { RunRecord, Verb } from '../record/record.ts'
 import type { StateInfo } from './state-file.ts'
 
@@ -30,7 +31,7 @@ export interface CopySource {
 
 export type RecordSource =
   | { readonly is: 'missing' | 'damaged' }
-  | ({ readonly is: 'whole' } & Pick<RunRecord, 'state' | 'backend' | 'restored' | 'expected'> & {
+  | ({ readonly is: 'whole' } & Pick<RunRecord, 'state' | 'backend' | 'restored' | 'expected' | 'lostRun'> & {
         /** The runner of the last run died in it: the state may have moved on since the record was written. */
         readonly isInterrupted?: boolean
       })
@@ -65,6 +66,7 @@ interface Stall {
     | 'CAPT_STATE_CONFLICT'
     | 'CAPT_STATE_SIDE_COPY'
     | 'CAPT_RECORD_UNREADABLE'
+    | 'CAPT_RECORD_LOST'
     | 'CAPT_INPUTS_GONE'
   readonly message: string
   readonly hint: string
@@ -143,6 +145,7 @@ function decideState(sources: WorkspaceSources): Reconstruction {
     if (side) return sideCopyStall(sources, side)
     const conflict = conflictOf(sources)
     if (conflict) return conflict
+    if (record.is === 'whole' && record.lostRun !== undefined) return lostRunStall(sources, record.lostRun)
   }
   if (isDecided && isWhole(state)) return { is: 'use', from: 'state', resources: state.resources, notes: [] }
 
@@ -294,7 +297,7 @@ function isState(state: StateSource, wanted: RunRecord['restored']): boolean {
 }
 
 const isWhole = (source: StateSource): source is Whole => source.is === 'whole'
-const count = (resources: number): string => `${resources} resource${resources === 1 ? '' : 's'}`
+const count = (resources: number): string => counted(resources, 'resource')
 
 const waysOut = (name: string): string =>
   `put the state back: restore its Secret from a backup, or run capt state restore ${name} --file FILE; when the resources may stay without an owner: capt forget ${name} --orphan-resources`
@@ -305,6 +308,18 @@ function lostStall({ name }: WorkspaceSources, resources: number): Reconstructio
     code: 'CAPT_STATE_LOST',
     message: `the state is gone while ${count(resources)} ${resources === 1 ? 'is' : 'are'} recorded: neither its Secret nor a copy nor the work folder has it`,
     hint: waysOut(name),
+  }
+}
+
+function lostRunStall({ name, state }: WorkspaceSources, run: string): Reconstruction {
+  const goOn = isWhole(state)
+    ? `to go on from the saved state: capt state restore ${name} --serial ${state.serial}; `
+    : ''
+  return {
+    is: 'stalled',
+    code: 'CAPT_RECORD_LOST',
+    message: `run ${run} and its record were lost together: no source shows what it has begun`,
+    hint: `restore the Secret of the record from a backup; or look for what the run has made, then ${goOn}to start over and leave it without an owner: capt forget ${name} --orphan-resources`,
   }
 }
 

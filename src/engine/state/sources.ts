@@ -16,7 +16,7 @@ export function stateSource(text: string | undefined, isDamaged = false): StateS
 
 export function recordSource(record: RunRecord | undefined, isInterrupted: boolean): RecordSource {
   if (!record) return { is: 'missing' }
-  const { state, backend, restored, expected } = record
+  const { state, backend, restored, expected, lostRun } = record
   return {
     is: 'whole',
     isInterrupted,
@@ -24,6 +24,7 @@ export function recordSource(record: RunRecord | undefined, isInterrupted: boole
     ...(backend === undefined ? {} : { backend }),
     ...(restored ? { restored } : {}),
     ...(expected === undefined ? {} : { expected }),
+    ...(lostRun === undefined ? {} : { lostRun }),
   }
 }
 

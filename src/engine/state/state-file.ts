@@ -1,6 +1,6 @@
 // What we need to know about a Terraform state (format version 4), and nothing more. Text that is empty, cut or of
 // another format is no state: Terraform truncates the file in place, so such text is seen and must never be saved.
-import { isPlainObject, type Json } from '#lib'
+import { isPlainObject, type Json, parseJson } from '#lib'
 
 export interface StateOutput {
   readonly value: Json
@@ -21,7 +21,7 @@ export function readState(text: string): StateInfo | undefined {
   if (!text.trimEnd().endsWith('}')) return undefined
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = parseJson(text)
   } catch {
     return undefined
   }

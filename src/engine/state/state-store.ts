@@ -58,7 +58,7 @@ export interface StateCopy {
   readonly kept?: string
 }
 
-/** More than this is left to whoever needs it: a handover must stay small. */
+/** A larger state is not handed over, and the runner reads it itself: a handover must stay small. */
 const SMALL_STATE_BYTES = 128 * 1024
 
 /** The saved state, read in one request; undefined when that does not return a whole, small one. */

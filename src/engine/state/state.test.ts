@@ -22,6 +22,15 @@ describe('a state', () => {
     assert.equal(info?.serial, 7)
   })
 
+  it('has outputs with integers of 64 bits and with any name', () => {
+    const outputs = '{"__proto__":{"value":9223372036854775807},"toString":{"value":[9007199254740993]}}'
+    const info = readState(stateText(1).replace('"outputs":{}', `"outputs":${outputs}`))
+    assert.equal(
+      JSON.stringify(info?.outputs),
+      '{"__proto__":{"value":9223372036854775807,"sensitive":false},"toString":{"value":[9007199254740993],"sensitive":false}}',
+    )
+  })
+
   for (const [what, text] of [
     ['an empty file', ''],
     ['a file that is cut', stateText(3).slice(0, -5)],

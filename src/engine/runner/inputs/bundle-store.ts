@@ -1,6 +1,6 @@
 // The inputs of a run on their way into Secrets: announced in the record, then stored. What was announced and is not the
 // bundle of the record in the end is spare, and spare ones are taken away beside the apply. Nothing is stored before a
-// run is sure to change something, or taken away under a pause: whoever moves the Cluster has counted its Secrets.
+// run is sure to change something, or removed under a pause: a move of the Cluster has counted its Secrets.
 import { messageOf } from '#lib'
 import type { BundleRef, RunRecord } from '../../record/record.ts'
 import { bundleRef, deleteBundle, packBundle, saveBundle } from '../../saved/bundle.ts'

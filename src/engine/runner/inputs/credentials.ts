@@ -93,7 +93,7 @@ function assertAccepted({ namespace, name }: ObjectKey, secret: Secret): void {
   throw new CaptError(
     'CAPT_CREDENTIALS_REFUSED',
     `Secret ${namespace}/${name} has keys that credentials may not have: ${refused.join('; ')}`,
-    { hint: 'remove them from the Secret; docs/security.md lists what it may contain' },
+    { hint: 'remove them from the Secret' },
   )
 }
 

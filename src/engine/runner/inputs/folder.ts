@@ -69,7 +69,7 @@ export interface Folder {
   readonly messages: string
   readonly errors: string
   readonly stateCopy: string
-  /** Where state waits while the work folder is made anew. */
+  /** Where the state is kept while the work folder is recreated. */
   readonly stateAside: string
   logOf(runId: string): string
 }

@@ -78,8 +78,8 @@ export async function restoreLockFile(context: RunContext, layout: Layout): Prom
 }
 
 /**
- * A record that was lost and made anew takes over the id of the workspace and what the state Secret or the folder knows of
- * it, before anything is decided by it.
+ * A record that was lost and recreated takes over the id of the workspace and what the state Secret or the folder knows
+ * of it, before anything is decided by it.
  */
 export async function rebuildLostRecord(context: RunContext): Promise<void> {
   const { folder, request, writer, world } = context
@@ -91,7 +91,7 @@ export async function rebuildLostRecord(context: RunContext): Promise<void> {
   // A folder without a report still knows the id.
   const rebuilt = known === record && inFolder ? { ...record, workspaceId: inFolder.workspaceId } : known
   if (rebuilt.workspaceId === record.workspaceId) return
-  await writer.update((now) => ({ ...now, ...rebuilt, run: now.run! }))
+  await writer.update(({ lostRun: _rebuilt, ...now }) => ({ ...now, ...rebuilt, run: now.run! }))
   context.note('The run record was lost; it was rebuilt from what is kept beside it')
 }
 

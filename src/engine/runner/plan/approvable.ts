@@ -25,13 +25,13 @@ export function approvablePlan(
             : `capt describe wtapply ${name} says what it waits for; capt retry ${name} plans again`,
     })
   }
-  const look = `capt plan ${name} shows the plan that waits`
+  const shown = `capt plan ${name} shows the plan that waits`
   if (given !== undefined && (given.length < MIN_PREFIX || !proposed.hash.startsWith(given))) {
     throw new CaptError(
       'CAPT_PLAN_CHANGED',
       `plan ${given} is not the one of ${namespace}/${name} that waits for approval`,
       {
-        hint: `${look}: another plan needs an approval of its own, by at least ${MIN_PREFIX} characters of its hash`,
+        hint: `${shown}: another plan needs an approval of its own, by at least ${MIN_PREFIX} characters of its hash`,
       },
     )
   }
@@ -43,7 +43,7 @@ export function approvablePlan(
       'CAPT_PLAN_CHANGED',
       `plan ${proposed.hash} of ${namespace}/${name} was made for earlier inputs`,
       {
-        hint: `it is planned again by itself; then ${look}`,
+        hint: `it is planned again by itself; then ${shown}`,
       },
     )
   }
@@ -52,7 +52,7 @@ export function approvablePlan(
       'CAPT_PLAN_EXPIRED',
       `plan ${proposed.hash} of ${namespace}/${name} expired at ${proposed.expiresAt}`,
       {
-        hint: `it is planned again by itself; then ${look}`,
+        hint: `it is planned again by itself; then ${shown}`,
       },
     )
   }

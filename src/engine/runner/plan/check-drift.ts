@@ -1,7 +1,7 @@
 // The drift check of a run: compares the plan with the state that it was made from, and discards the answer when that state has
 // moved meanwhile. A run that corrects drift looks once more before it applies: it never applies anything else.
 import { toTimestamp } from '#lib'
-import type { RunFault } from '../../faults/faults.ts'
+import type { FaultKind, RunFault } from '../../faults/faults.ts'
 import { type CheckedState, type DriftReport, isOpen, type RunRecord } from '../../record/record.ts'
 import { readRecord } from '../../record/record-store.ts'
 import { readState } from '../../state/state-file.ts'
@@ -52,13 +52,15 @@ export function movedSince(
   return isMoved ? `the state has moved from ${of.serial} to ${serial ?? 'nothing'}` : undefined
 }
 
-const DISCARDED = 'CAPT_DRIFT_DISCARDED'
-export const isCheckDiscarded = (fault: Pick<RunFault, 'code'> | undefined): boolean => fault?.code === DISCARDED
+const INTERRUPTED: readonly FaultKind[] = ['cancelled', 'paused', 'lost']
+/** The check has no answer for a reason that passes: it was discarded, stopped, or lost with its runner. */
+export const isCheckInterrupted = (fault: Pick<RunFault, 'kind'> | undefined): boolean =>
+  fault !== undefined && INTERRUPTED.includes(fault.kind)
 
 function discarded(why: string): RunFailure {
   return new RunFailure({
     kind: 'cancelled',
-    code: DISCARDED,
+    code: 'CAPT_DRIFT_DISCARDED',
     message: `the drift check is discarded: ${why}`,
     hint: 'the next check follows by itself',
   })

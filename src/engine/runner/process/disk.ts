@@ -7,7 +7,7 @@ import { writeWhole } from '../inputs/folder.ts'
 const NEEDED_BYTES = 24 * 1024 * 1024
 const RESERVE_BYTES = 8 * 1024 * 1024
 const LOW_BYTES = 2 * 1024 * 1024
-const LOOK_MS = 500
+const POLL_MS = 500
 
 function freeBytes(path: string): number {
   const { bavail, bsize } = statfsSync(path)
@@ -40,7 +40,7 @@ export function guardDisk(shared: string, onFull: () => void): () => void {
   // Written once, not for every run: eight MiB of zeros take longer than the rest of a start.
   if (!hasReserve(shared)) writeWhole(reserveOf(shared), Buffer.alloc(RESERVE_BYTES))
   const stop = () => {
-    clearInterval(looking)
+    clearInterval(polling)
     guards.delete(giveUp)
   }
   const giveUp = () => {
@@ -49,12 +49,12 @@ export function guardDisk(shared: string, onFull: () => void): () => void {
     rmSync(reserveOf(shared), { force: true })
     onFull()
   }
-  const looking = setInterval(() => {
+  const polling = setInterval(() => {
     // A reserve that is gone was just given up by another run: what it freed is for both.
     if (!isLow(shared) && hasReserve(shared)) return
     giveUp()
-  }, LOOK_MS)
-  looking.unref()
+  }, POLL_MS)
+  polling.unref()
   guards.add(giveUp)
   return stop
 }

@@ -12,7 +12,7 @@ const REFUSED = ['TF_WORKSPACE', 'TF_DATA_DIR', 'TF_CLI_ARGS', 'TF_PLUGIN_CACHE_
 
 /**
  * With this much memory to spare, Terraform may collect its garbage half as often: a fifth less work for a tenth more
- * memory. Whoever sets GOGC knows better.
+ * memory. A GOGC that is set takes precedence.
  */
 const ROOMY_BYTES = 4 * 1024 ** 3
 const IN_NO_HURRY = { GOGC: '200' }

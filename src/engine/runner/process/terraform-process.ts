@@ -1,5 +1,5 @@
 // One Terraform command as a process of its own group. Its output goes to a file, which we read: a pipe would kill
-// Terraform together with us. Whoever comes after us finds it by the process file.
+// Terraform together with us. The next runner finds it by the process file.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { type Clock, pause } from '#lib'
@@ -8,7 +8,7 @@ import { type Folder, readFact, removeFact, type TerraformProcess, writeFact } f
 import { onWriteError } from './disk.ts'
 import { Tail } from './tail.ts'
 
-const LOOK_MS = 100
+const POLL_MS = 100
 const KILL_AFTER_SECOND_MS = 10_000
 /** Children that outlive a dead Terraform get this long to finish what they do. */
 const ORPHAN_CHILD_MS = 30_000
@@ -65,20 +65,20 @@ export async function runStep(folder: Folder, step: Step, options: StepOptions):
   const who = child.pid === undefined ? undefined : identityOf(child.pid)
   if (who) noteProcess(folder, { process: who, step: step.name })
 
-  const look = (end = false) => {
+  const poll = (end = false) => {
     messages.read(onLine, end)
     errors.read(onError, end)
   }
-  const looking = setInterval(look, LOOK_MS)
+  const polling = setInterval(poll, POLL_MS)
   const onStop = () => void stopGroup(clock, child.pid!, graceMs, ended)
   if (stop.aborted) onStop()
   stop.addEventListener('abort', onStop, { once: true })
   try {
     return await ended
   } finally {
-    clearInterval(looking)
+    clearInterval(polling)
     stop.removeEventListener('abort', onStop)
-    look(true)
+    poll(true)
     messages.release()
     errors.release()
     removeFact(folder, 'process')
@@ -113,7 +113,7 @@ async function stopGroup(clock: Clock, pid: number, graceMs: number, ended: Prom
   if (!over) signal(-pid, 'SIGKILL')
 }
 
-/** Whoever starts Terraform makes these first and removes them last: without them, none can be at work here. */
+/** These files are created before Terraform starts and removed after it ends: without them, it cannot run here. */
 export function mayHaveTerraform(folder: Folder): boolean {
   return existsSync(folder.messages) || readFact(folder, 'process') !== undefined
 }
@@ -155,6 +155,6 @@ export async function waitForOrphan(
       askedAt ??= now
       if (now - askedAt > graceMs + KILL_AFTER_SECOND_MS) signal(-orphan.pid, 'SIGKILL')
     }
-    await pause(clock, LOOK_MS)
+    await pause(clock, POLL_MS)
   }
 }

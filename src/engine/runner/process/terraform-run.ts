@@ -44,15 +44,21 @@ export class TerraformRun {
   readonly #options: TerraformRunOptions
   #stderrTail = ''
   #wasKilled = false
+  #isFolderGone = false
   #hasApplied = false
 
   constructor(options: TerraformRunOptions) {
     this.#options = options
   }
 
-  /** Terraform did not end by itself, or its state is lost: what it was working on is in doubt. */
+  /** Terraform did not end by itself: what it was working on is in doubt. */
   get wasKilled(): boolean {
     return this.#wasKilled
+  }
+
+  /** Terraform wrote to files that nobody finds any more, and may even have ended well. */
+  get isFolderGone(): boolean {
+    return this.#isFolderGone
   }
 
   /** Terraform was asked to change something, whatever came of it. */
@@ -164,10 +170,9 @@ export class TerraformRun {
         onError: (line) => this.#onErrorLine(line),
       },
     )
-    // Terraform writes to a file that nobody finds any more, and may even end well.
-    const isFolderGone = !existsSync(cwd)
-    if (ended.signal !== null || isFolderGone) this.#wasKilled = true
-    if (isFolderGone) throw new RunFailure(folderGone())
+    if (ended.signal !== null) this.#wasKilled = true
+    if (!existsSync(cwd)) this.#isFolderGone = true
+    if (this.#isFolderGone) throw new RunFailure(folderGone())
     if (stop.aborted && !fine.includes(ended.code ?? -1)) throw this.#options.stopped()
     if (ended.signal !== null) throw new RunFailure(killed(ended.signal, this.#stderrTail, oomBefore))
     if (fine.includes(ended.code ?? -1)) return ended.code ?? 0

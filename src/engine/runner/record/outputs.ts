@@ -30,17 +30,17 @@ export function publicOutputs(outputs: Outputs): {
     .filter(([, { sensitive }]) => !sensitive)
     .map(([name, { value }]) => ({ name, value, size: JSON.stringify(value).length + name.length }))
     .sort((a, b) => a.size - b.size)
-  const shown: Record<string, Json> = {}
+  const shown: [string, Json][] = []
   const omitted: string[] = []
   let all = 0
   for (const { name, value, size } of open) {
     if (size > MAX_ONE || all + size > MAX_ALL) omitted.push(name)
     else {
       all += size
-      shown[name] = value
+      shown.push([name, value])
     }
   }
-  const sorted = Object.fromEntries(Object.entries(shown).sort(([a], [b]) => (a < b ? -1 : 1)))
+  const sorted = Object.fromEntries(shown.sort(([a], [b]) => (a < b ? -1 : 1)))
   return { outputs: sorted, omitted: omitted.sort() }
 }
 

@@ -95,7 +95,7 @@ export class RunCopies {
     }
   }
 
-  /** Announced in the record, whoever owns that by now, then written. */
+  /** Announces the copy in the record, regardless of its current owner, then writes it. */
   async saveAside(text: string): Promise<void> {
     const { objects, owner, clock, runId, note, slots } = this.#world
     let copy: CopyRef = { ...copyRef(text, toTimestamp(clock.now())), run: runId }

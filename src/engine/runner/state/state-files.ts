@@ -1,4 +1,5 @@
-// Where the state of a workspace lies on disk: in whichever folder Terraform ran last, or aside while that is made anew.
+// Where the state of a workspace lies on disk: in the folder that Terraform last ran in, or aside while that is
+// recreated.
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Folder, readText } from '../inputs/folder.ts'

@@ -38,11 +38,11 @@ export class StateUploader {
   }
 
   start(): void {
-    this.#polling ??= setInterval(() => this.look(), POLL_MS)
+    this.#polling ??= setInterval(() => this.check(), POLL_MS)
   }
 
   /** Reads the file now; starts saving when it changed. Clocks of file systems are coarse: `anyway` reads it in any case. */
-  look(anyway = false): void {
+  check(anyway = false): void {
     const stat = statSync(this.#file, { throwIfNoEntry: false })
     const mark = stat ? `${stat.ino}:${stat.size}:${stat.mtimeMs}` : ''
     if (mark === '' || (mark === this.#seen && !anyway)) return
@@ -92,7 +92,7 @@ export class StateUploader {
 
   /** Everything that is in the file now is saved when this resolves; throws when it cannot be. */
   async flush(): Promise<void> {
-    this.look(true)
+    this.check(true)
     while (this.#saving) await this.#saving.catch(() => undefined)
     if (this.#newest && this.#newest.text !== this.#saved?.text) {
       this.#saving = this.#saveAll()

@@ -120,7 +120,7 @@ export class WorkspaceState {
   #place(root: string, text: string | undefined): void {
     placeState(this.#world.folder, root, text)
     this.#uploader = this.#keep(root, this.#uploader.savedText)
-    this.#uploader.look()
+    this.#uploader.check()
   }
 
   #keep(root: string, saved: string | undefined, isAllowed?: (info: StateInfo) => boolean): StateUploader {
