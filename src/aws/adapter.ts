@@ -6,6 +6,7 @@ import { listMachines, listVolumes, terminateMachines } from './ec2.ts'
 import { type Environment, endpointOf } from './endpoint.ts'
 import { addressOf } from './partition.ts'
 import {
+  type AccessKeys,
   type Aws,
   AwsError,
   type AwsIdentity,
@@ -39,7 +40,7 @@ export function connectAws({
   endpointUrl,
   env = {},
   timeoutMs = 15_000,
-}: AwsOptions): Aws & Ec2 & ClusterNetwork & ClusterNames & ClusterDescriptions {
+}: AwsOptions): Aws & AccessKeys & Ec2 & ClusterNetwork & ClusterNames & ClusterDescriptions {
   const transport: Transport = {
     endpointOf: (service) => endpointUrl ?? endpointOf(env, service),
     timeoutMs,
@@ -125,6 +126,11 @@ export function connectAws({
     terminateMachines: async (identity, region, ids) =>
       await terminateMachines(ask, await baseOf(identity, region), ids),
     // Read from disk by the few deletions that need it.
+    async accessKeyCreation(identity, region) {
+      const { readKeyCreation } = await import('./iam.ts')
+      return await readKeyCreation(ask, await baseOf(identity, region))
+    },
+
     async findInstanceProfiles(identity, region, cluster) {
       const { listInstanceProfiles } = await import('./iam.ts')
       return await listInstanceProfiles(ask, await baseOf(identity, region), cluster)

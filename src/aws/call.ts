@@ -104,9 +104,9 @@ async function readText(answer: IncomingMessage): Promise<string> {
 function toError(call: Call, status: number, text: string, type: string | undefined): AwsError {
   const awsCode = type?.replace(/:.*$|^.*#/g, '') ?? codeOf(text) ?? `HTTP ${status}`
   // What EC2 appends is readable by an administrator alone, and half a page long.
-  const said = redact((messageIn(text) ?? awsCode).replace(/\s*Encoded authorization failure message:.*$/s, ''))
+  const message = redact((messageIn(text) ?? awsCode).replace(/\s*Encoded authorization failure message:.*$/s, ''))
   const reason = reasonFor(awsCode, status)
-  return new AwsError(reason, `${call.action} was refused: ${awsCode}: ${said}`, {
+  return new AwsError(reason, `${call.action} was refused: ${awsCode}: ${message}`, {
     hint: hintFor(reason, call),
     awsCode,
   })
@@ -145,8 +145,8 @@ function codeOf(text: string): string | undefined {
 
 function messageIn(text: string): string | undefined {
   const json = jsonOf(text)
-  const said = json?.['message'] ?? json?.['Message']
-  return typeof said === 'string' ? said : elementIn(text, 'Message')
+  const message = json?.['message'] ?? json?.['Message']
+  return typeof message === 'string' ? message : elementIn(text, 'Message')
 }
 
 function jsonOf(text: string): Record<string, unknown> | undefined {

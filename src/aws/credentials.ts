@@ -37,7 +37,7 @@ export function credentialSource(transport: Transport): CredentialSource {
     } catch (error) {
       chains.delete(name)
       throw new AwsError('NoCredentials', `No AWS credentials were found: ${redact(messageOf(error))}`, {
-        hint: 'set spec.identity, or give capt an identity (environment, IRSA, Pod Identity or a profile)',
+        hint: 'on your machine: aws configure, or set AWS_PROFILE; for a manager: spec.identity, IRSA or Pod Identity',
         cause: error,
       })
     }

@@ -1,4 +1,5 @@
-// Instance profiles that Karpenter made for one cluster: found by how it names them, distinguished from others by its tags.
+// What IAM is asked: the age of an access key, and the instance profiles that Karpenter made for one cluster, which are found by
+// how it names them and distinguished from others by its tags.
 import { type Call, queryCall } from './call.ts'
 import type { Ask } from './ec2.ts'
 import { AwsError } from './port.ts'
@@ -34,6 +35,16 @@ async function namesOf(ask: Ask, base: Base, cluster: string): Promise<readonly 
     Marker = textAt(page, 'IsTruncated') === 'true' ? textAt(page, 'Marker') || undefined : undefined
   } while (Marker !== undefined)
   return names
+}
+
+/** When the access key of these credentials was made; undefined when its user does not list it. */
+export async function readKeyCreation(ask: Ask, base: Base): Promise<number | undefined> {
+  const page = await read(ask, base, 'ListAccessKeys', {})
+  const own = nodesAt(page, 'AccessKeyMetadata', 'member').find(
+    (one) => textAt(one, 'AccessKeyId') === base.keys.accessKeyId,
+  )
+  const madeAt = Date.parse((own && textAt(own, 'CreateDate')) ?? '')
+  return Number.isNaN(madeAt) ? undefined : madeAt
 }
 
 async function read(

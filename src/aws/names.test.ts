@@ -58,10 +58,14 @@ describe('an EKS cluster', () => {
       endpoint: 'https://eks.example.com',
       certificateAuthority: { data: 'Y2E=' },
       resourcesVpcConfig: { vpcId: 'vpc-1' },
+      kubernetesNetworkConfig: { serviceIpv4Cidr: '10.100.0.0/16', ipFamily: 'ipv4' },
     }
     const { found } = await describeDemo(OK({ cluster }))
-    const { name: _, certificateAuthority, resourcesVpcConfig, ...rest } = cluster
-    assert.deepEqual(found, { ...rest, caData: certificateAuthority.data, vpcId: resourcesVpcConfig.vpcId })
+    const { name: _, certificateAuthority, resourcesVpcConfig, kubernetesNetworkConfig, ...rest } = cluster
+    const serviceCidr = kubernetesNetworkConfig.serviceIpv4Cidr
+    assert.deepEqual(found, { ...rest, caData: certificateAuthority.data, ...resourcesVpcConfig, serviceCidr })
+    const ipv6 = { ...cluster, kubernetesNetworkConfig: { serviceIpv6Cidr: 'fd00::/108', ipFamily: 'ipv6' } }
+    assert.equal((await describeDemo(OK({ cluster: ipv6 }))).found?.serviceCidr, 'fd00::/108')
   })
 
   it('is not there when EKS says so, and only then', async () => {

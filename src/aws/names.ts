@@ -32,6 +32,7 @@ export async function readDescription(ask: Ask, base: Base, name: string): Promi
   if (!cluster) return undefined
   const text = (value: unknown): string => (typeof value === 'string' ? value : '')
   const inner = (field: string): Answer => (cluster[field] ?? {}) as Answer
+  const services = inner('kubernetesNetworkConfig')
   return {
     status: text(cluster['status']),
     version: text(cluster['version']),
@@ -39,6 +40,7 @@ export async function readDescription(ask: Ask, base: Base, name: string): Promi
     endpoint: text(cluster['endpoint']),
     caData: text(inner('certificateAuthority')['data']),
     vpcId: text(inner('resourcesVpcConfig')['vpcId']) || undefined,
+    serviceCidr: text(services['serviceIpv4Cidr']) || text(services['serviceIpv6Cidr']) || undefined,
   }
 }
 

@@ -81,6 +81,11 @@ export interface ClusterNetwork {
   removeNetwork(identity: AwsIdentity, region: string, object: NetworkObject): Promise<void>
 }
 
+export interface AccessKeys {
+  /** When the access key of the identity was made (Unix ms); undefined when its user does not list it. May throw AwsError. */
+  accessKeyCreation(identity: AwsIdentity, region: string): Promise<number | undefined>
+}
+
 /** Machines and disks by tag. Every method may throw AwsError. */
 export interface Ec2 {
   /** Every machine of the region that carries all these tags, unless it is gone or going. */
@@ -117,6 +122,8 @@ export interface EksDescription {
   readonly endpoint: string
   readonly caData: string
   readonly vpcId: string | undefined
+  /** Of IPv4, or else of IPv6. */
+  readonly serviceCidr: string | undefined
 }
 
 export interface ClusterDescriptions {

@@ -1,5 +1,6 @@
 // What capt knows about EKS, Flux and Karpenter: data with sources and dates, and pure functions over it.
 export { fluxLineOfChart } from './flux/chart.ts'
+export { FLUX_FINALIZER, fluxChart } from './flux/chart-objects.ts'
 export * from './flux/releases.ts'
 export {
   NEEDED_POLICIES,
@@ -8,11 +9,10 @@ export {
   neededPolicy,
   type ScopedActions,
 } from './iam/needs/needs.ts'
-export { inlineControllerPolicy, joinedPolicy } from './iam/policies.ts'
+export { INLINE_POLICY_LIMIT, inlineControllerPolicy, joinedPolicy, sizeOf } from './iam/policies.ts'
 export { controllerTrust, nodeRolePolicies, nodeTrust } from './iam/roles.ts'
-export { chartTag, chartUrl } from './karpenter/chart.ts'
+export { chartTag, chartUrl, KARPENTER_RELEASE, karpenterChart } from './karpenter/chart.ts'
 export { KARPENTER_DEFINITIONS } from './karpenter/definitions.ts'
-export { FLUX_FINALIZER, KARPENTER_RELEASE, karpenterFluxObjects } from './karpenter/flux-objects.ts'
 export { EVENT_RULES, interruptionQueue, queuePolicy } from './karpenter/interruption.ts'
 export { karpenterNames, ruleName } from './karpenter/names.ts'
 export {

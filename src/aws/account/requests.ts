@@ -142,16 +142,12 @@ export async function eksList(
   path: readonly string[],
   field: string,
 ): Promise<readonly unknown[]> {
-  const all: unknown[] = []
-  let nextToken: string | undefined
-  do {
-    const page = await aws.eks(action, 'GET', path, {
-      query: { maxResults: '100', ...(nextToken === undefined ? {} : { nextToken }) },
-    })
-    all.push(...((page[field] as readonly unknown[] | undefined) ?? []))
-    nextToken = typeof page['nextToken'] === 'string' && page['nextToken'] !== '' ? page['nextToken'] : undefined
-  } while (nextToken !== undefined)
-  return all
+  const read = (nextToken?: string) =>
+    aws.eks(action, 'GET', path, { query: { maxResults: '100', ...(nextToken === undefined ? {} : { nextToken }) } })
+  return allPages(read, (page) => ({
+    items: (page[field] as readonly unknown[] | undefined) ?? [],
+    next: typeof page['nextToken'] === 'string' ? page['nextToken'] : undefined,
+  }))
 }
 
 /** Every element of a list of IAM, found below `<Action>Result` at `path`. */
@@ -161,15 +157,13 @@ export async function iamList(
   parameters: Parameters,
   ...path: readonly string[]
 ): Promise<readonly XmlNode[]> {
-  const all: XmlNode[] = []
-  let Marker: string | undefined
-  do {
-    const page = await aws.query('iam', action, { ...parameters, ...(Marker === undefined ? {} : { Marker }) })
-    const result = `${action}Result`
-    all.push(...nodesAt(page, result, ...path))
-    Marker = textAt(page, result, 'IsTruncated') === 'true' ? textAt(page, result, 'Marker') || undefined : undefined
-  } while (Marker !== undefined)
-  return all
+  const result = `${action}Result`
+  const read = (Marker?: string) =>
+    aws.query('iam', action, { ...parameters, ...(Marker === undefined ? {} : { Marker }) })
+  return allPages(read, (page) => ({
+    items: nodesAt(page, result, ...path),
+    next: textAt(page, result, 'IsTruncated') === 'true' ? textAt(page, result, 'Marker') : undefined,
+  }))
 }
 
 /** Every element of a list of EC2. `ids` and filters as EC2 numbers them. */
@@ -179,13 +173,23 @@ export async function ec2List(
   parameters: Parameters,
   ...path: readonly string[]
 ): Promise<readonly XmlNode[]> {
-  const all: XmlNode[] = []
-  let NextToken: string | undefined
+  const read = (NextToken?: string) =>
+    aws.query('ec2', action, { ...parameters, ...(NextToken === undefined ? {} : { NextToken }) })
+  return allPages(read, (page) => ({ items: nodesAt(page, ...path), next: textAt(page, 'nextToken') }))
+}
+
+/** Reads page after page. `next` is the token of the following page; the last one has none, or an empty one. */
+async function allPages<P, T>(
+  read: (token?: string) => Promise<P>,
+  open: (page: P) => { readonly items: readonly T[]; readonly next: string | undefined },
+): Promise<readonly T[]> {
+  const all: T[] = []
+  let token: string | undefined
   do {
-    const page = await aws.query('ec2', action, { ...parameters, ...(NextToken === undefined ? {} : { NextToken }) })
-    all.push(...nodesAt(page, ...path))
-    NextToken = textAt(page, 'nextToken') || undefined
-  } while (NextToken !== undefined)
+    const { items, next } = open(await read(token))
+    all.push(...items)
+    token = next || undefined
+  } while (token !== undefined)
   return all
 }
 

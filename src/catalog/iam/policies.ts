@@ -27,7 +27,7 @@ const OLDEST = '0.32.0'
 function parts(version: string, scope: PolicyScope): readonly (readonly [PolicyPart, readonly Statement[]])[] {
   if (!isAtLeast(version, OLDEST))
     throw new CaptError('CAPT_KARPENTER_TOO_OLD', `capt writes no controller policy for Karpenter ${version}`, {
-      hint: `versions before ${OLDEST} are only a place to come from; choose one from docs/compatibility.md`,
+      hint: `versions before ${OLDEST} are only a place to come from; choose one from capt matrix`,
     })
   return [
     ['node-lifecycle', nodeLifecycle(version, scope)],
@@ -92,6 +92,6 @@ const toDocument = (statements: readonly Statement[]): PolicyDocument => ({
   Statement: statements,
 })
 
-export function sizeOf(document: PolicyDocument): number {
+export function sizeOf(document: object): number {
   return JSON.stringify(document).replace(/\s/g, '').length
 }

@@ -1,5 +1,5 @@
 // Which CustomResourceDefinitions the Karpenter chart has brought, by version. Helm installs them from `crds/` and never
-// deletes them, so whoever removes Karpenter needs the whole list, whichever versions were installed over time.
+// deletes them, so a removal of Karpenter needs the whole list, whichever versions were installed over time.
 
 interface KarpenterDefinition {
   readonly name: string

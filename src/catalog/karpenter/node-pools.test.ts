@@ -32,9 +32,13 @@ describe('default node pool', () => {
   it('finds subnets and security groups by the discovery tag', () => {
     const selected = [{ tags: { 'karpenter.sh/discovery': 'demo' } }]
     assert.deepEqual(
-      defaultNodeClass({ clusterName: 'demo', role: 'arn:aws:iam::1:role/KarpenterNodeRole-demo' }).spec,
+      defaultNodeClass({
+        clusterName: 'demo',
+        role: 'arn:aws:iam::1:role/KarpenterNodeRole-demo',
+        amiAlias: 'al2023@v20261102',
+      }).spec,
       {
-        amiSelectorTerms: [{ alias: 'al2023@latest' }],
+        amiSelectorTerms: [{ alias: 'al2023@v20261102' }],
         role: 'KarpenterNodeRole-demo',
         subnetSelectorTerms: selected,
         securityGroupSelectorTerms: selected,

@@ -21,7 +21,7 @@ interface NodePoolSpec {
   readonly consolidationPolicy?: 'WhenEmpty' | 'WhenEmptyOrUnderutilized' | undefined
   readonly consolidateAfter?: string | undefined
   readonly expireAfter?: string | undefined
-  /** For example al2023@v20260801; `latest` rolls the fleet whenever AWS publishes an image. */
+  /** For example al2023@v20260801; `latest` rolls the fleet whenever AWS publishes an image, so nothing falls back to it. */
   readonly amiAlias?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly taints?: readonly Taint[] | undefined
@@ -107,7 +107,7 @@ export function defaultNodeClass(spec: NodePoolSpec): NodePoolObject {
     kind: 'EC2NodeClass',
     metadata: { name: spec.name ?? DEFAULT_POOL },
     spec: {
-      amiSelectorTerms: [{ alias: spec.amiAlias ?? 'al2023@latest' }],
+      ...(spec.amiAlias === undefined ? {} : { amiSelectorTerms: [{ alias: spec.amiAlias }] }),
       ...(spec.role ? { role: roleNameOf(spec.role) } : { instanceProfile: spec.instanceProfile }),
       subnetSelectorTerms: spec.subnetIds?.length ? spec.subnetIds.map((id) => ({ id })) : selected,
       securityGroupSelectorTerms: selected,

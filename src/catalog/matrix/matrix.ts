@@ -98,8 +98,8 @@ function checkComponent(component: Component, version: string, kubernetes: strin
 
 function offerFor(component: Component, kubernetes: string): string {
   const [best] = versionsFor(component, kubernetes)
-  if (best) return `use ${NAMES[component]} ${best} for Kubernetes ${lineOf(kubernetes)} (docs/compatibility.md)`
-  return 'choose a combination from docs/compatibility.md'
+  if (best) return `use ${NAMES[component]} ${best} for Kubernetes ${lineOf(kubernetes)} (capt matrix)`
+  return 'choose a combination from capt matrix'
 }
 
 const fault = (code: string, message: string, hint: string): MatrixFault => ({ code, message, hint })
@@ -117,7 +117,7 @@ export function defaultVersionsFor(
   if (flux && karpenter) return { flux, karpenter }
   const lacking = flux ? 'Karpenter' : 'Flux'
   throw new CaptError('CAPT_MATRIX_FORBIDDEN', `No ${lacking} version supports Kubernetes ${kubernetes}`, {
-    hint: 'choose a Kubernetes version from docs/compatibility.md',
+    hint: 'choose a Kubernetes version from capt matrix',
   })
 }
 

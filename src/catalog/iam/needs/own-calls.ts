@@ -48,6 +48,11 @@ export const MANAGER_CALLS: readonly Need[] = [
   },
   { of: 'capt doctor', actions: ['tag:GetResources'], reason: 'finds what carries the tags of a workspace' },
   {
+    of: 'capt doctor: the age of access keys',
+    actions: ['iam:ListAccessKeys'],
+    reason: 'asks when a key in a Secret was made; without it the last change of the Secret counts',
+  },
+  {
     of: 'capt doctor: preflight',
     actions: [
       ...actions('ec2', 'DescribeVpcs DescribeAddresses DescribeAccountAttributes'),

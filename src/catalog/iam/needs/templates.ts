@@ -36,7 +36,7 @@ export const TEMPLATE_TYPES: Readonly<Record<string, { types: readonly string[];
     types: [
       ...['data.aws_subnets', 'data.aws_caller_identity', 'data.aws_iam_session_context', 'data.aws_eks_clusters'],
       ...['data.aws_eks_cluster', 'data.aws_iam_roles', 'data.aws_eks_addon_version', 'data.aws_iam_policy_document'],
-      'data.aws_partition',
+      ...['data.aws_partition', 'data.aws_ssm_parameter'],
     ],
     modules: ['terraform-aws-modules/eks/aws 21.19.0', 'terraform-aws-modules/eks/aws//modules/karpenter 21.19.0'],
   },

@@ -1,7 +1,6 @@
-// The Karpenter chart as Flux objects: a source, and a HelmRelease that never gives up and never uninstalls by itself.
+// An OCI chart as Flux objects: a source, and a HelmRelease that never gives up and never uninstalls by itself.
+import type { Values } from '../karpenter/values-merge.ts'
 import { isAtLeast } from '../version.ts'
-import { chartName, chartTag, chartUrl, ociUrl } from './chart.ts'
-import type { Values } from './values-merge.ts'
 
 interface FluxObject {
   readonly apiVersion: string
@@ -16,12 +15,14 @@ interface FluxObject {
   readonly [field: string]: unknown
 }
 
-interface FluxReleaseInput {
-  readonly version: string
-  readonly fluxVersion: string
+interface FluxChart {
+  /** Of the release and of its source. */
+  readonly name: string
   readonly namespace: string
-  /** Address of the chart; public ECR otherwise. */
-  readonly chart?: string | undefined
+  /** `oci://REGISTRY/PATH/CHART`. */
+  readonly url: string
+  readonly tag: string
+  readonly fluxVersion: string
   /** Fields of the source that say how the registry is reached: `secretRef`, `certSecretRef`, `insecure`. */
   readonly access?: Readonly<Record<string, unknown>> | undefined
   readonly timeout?: string | undefined
@@ -30,24 +31,23 @@ interface FluxReleaseInput {
 }
 
 export const FLUX_FINALIZER = 'finalizers.fluxcd.io'
-export const KARPENTER_RELEASE = 'karpenter'
 const CHART_LAYER = 'application/vnd.cncf.helm.chart.content.v1.tar+gzip'
 
 /** The source, then the release. They carry the finalizer that Flux adds, because core's Reconcile removes what a manifest lacks. */
-export function karpenterFluxObjects(input: FluxReleaseInput): readonly [FluxObject, FluxObject] {
-  const source = isAtLeast(input.fluxVersion, '2.6.0') ? ociSource(input) : repositorySource(input)
+export function fluxChart(chart: FluxChart): readonly [FluxObject, FluxObject] {
+  const source = isAtLeast(chart.fluxVersion, '2.6.0') ? ociSource(chart) : repositorySource(chart)
   const release: FluxObject = {
     apiVersion: 'helm.toolkit.fluxcd.io/v2',
     kind: 'HelmRelease',
-    metadata: metadataOf(input),
+    metadata: metadataOf(chart),
     spec: {
       interval: '30m',
-      timeout: input.timeout ?? '10m',
-      releaseName: KARPENTER_RELEASE,
+      timeout: chart.timeout ?? '10m',
+      releaseName: chart.name,
       ...source.chart,
-      install: { crds: 'CreateReplace', ...retries(input.fluxVersion, -1) },
-      upgrade: { crds: 'CreateReplace', ...retries(input.fluxVersion, 3) },
-      values: input.values,
+      install: { crds: 'CreateReplace', ...retries(chart.fluxVersion, -1) },
+      upgrade: { crds: 'CreateReplace', ...retries(chart.fluxVersion, 3) },
+      values: chart.values,
     },
   }
   return [source.object, release]
@@ -59,8 +59,8 @@ function retries(fluxVersion: string, limit: number): Record<string, unknown> {
   return limit < 0 ? { remediation: { retries: limit } } : { remediation: { retries: limit, strategy: 'rollback' } }
 }
 
-const metadataOf = ({ namespace, labels }: FluxReleaseInput) => ({
-  name: KARPENTER_RELEASE,
+const metadataOf = ({ name, namespace, labels }: FluxChart) => ({
+  name,
   namespace,
   finalizers: [FLUX_FINALIZER],
   labels,
@@ -71,34 +71,34 @@ interface Source {
   readonly chart: Readonly<Record<string, unknown>>
 }
 
-function ociSource(input: FluxReleaseInput): Source {
+function ociSource(chart: FluxChart): Source {
   return {
     object: {
       apiVersion: 'source.toolkit.fluxcd.io/v1',
       kind: 'OCIRepository',
-      metadata: metadataOf(input),
+      metadata: metadataOf(chart),
       spec: {
         interval: '1h',
-        url: input.chart ?? chartUrl(),
-        ref: { tag: chartTag(input.version) },
+        url: chart.url,
+        ref: { tag: chart.tag },
         layerSelector: { mediaType: CHART_LAYER, operation: 'copy' },
-        ...input.access,
+        ...chart.access,
       },
     },
-    chart: { chartRef: { kind: 'OCIRepository', name: KARPENTER_RELEASE } },
+    chart: { chartRef: { kind: 'OCIRepository', name: chart.name } },
   }
 }
 
-function repositorySource(input: FluxReleaseInput): Source {
-  const url = input.chart ? input.chart.replace(/\/[^/]+$/, '') : ociUrl
-  const sourceRef = { kind: 'HelmRepository', name: KARPENTER_RELEASE }
+function repositorySource(chart: FluxChart): Source {
+  const end = chart.url.lastIndexOf('/')
+  const sourceRef = { kind: 'HelmRepository', name: chart.name }
   return {
     object: {
       apiVersion: 'source.toolkit.fluxcd.io/v1',
       kind: 'HelmRepository',
-      metadata: metadataOf(input),
-      spec: { type: 'oci', interval: '1h', url, ...input.access },
+      metadata: metadataOf(chart),
+      spec: { type: 'oci', interval: '1h', url: chart.url.slice(0, end), ...chart.access },
     },
-    chart: { chart: { spec: { chart: chartName, version: chartTag(input.version), sourceRef } } },
+    chart: { chart: { spec: { chart: chart.url.slice(end + 1), version: chart.tag, sourceRef } } },
   }
 }
