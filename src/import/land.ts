@@ -10,9 +10,9 @@ import {
   type UnknownObject,
   WorkspaceTemplateApply,
 } from '#api'
-import { checkImport, importState, type Owner } from '#engine'
+import { checkImport, forgetWorkspace, importState, type Owner } from '#engine'
 import { type Connected, ignore, kindFinder, requireServed } from '#kube'
-import { CaptError, type Clock, isPlainObject, jsonEqual, ownValue } from '#lib'
+import { CaptError, type Clock, counted, isPlainObject, jsonEqual, ownValue } from '#lib'
 import type { Mapped } from './map.ts'
 import { fieldsOf, subjectOf } from './outcome.ts'
 import type { Assignment } from './states.ts'
@@ -56,6 +56,12 @@ export async function checkTarget(
 }
 
 export async function land(mapped: Mapped, assignments: readonly Assignment[], landing: Landing): Promise<void> {
+  await place(mapped, assignments, landing)
+  await resume(mapped, assignments, landing)
+}
+
+/** Everything is there and paused: nothing has begun, and nothing does. */
+export async function place(mapped: Mapped, assignments: readonly Assignment[], landing: Landing): Promise<void> {
   const { to, clock, report, find = kindFinder(to) } = landing
   await ensureNamespaces(mapped, to)
   const written = async (object: UnknownObject, fieldManager: string): Promise<AnyObject> => {
@@ -77,20 +83,22 @@ export async function land(mapped: Mapped, assignments: readonly Assignment[], l
     const { metadata } = await written(annotated(apply.object), 'capt-import')
     if (!state) continue
     const owner = { ...ownerOf(apply.object, to), uid: metadata.uid ?? '' }
-    const from = { from: `Secret ${state.secret}`, ...(apply.owner === undefined ? {} : { owner: apply.owner }) }
+    const from = {
+      from: state.from ?? `Secret ${state.secret}`,
+      ...(apply.owner === undefined ? {} : { owner: apply.owner }),
+    }
     await importState(to.objects, clock, owner, state.text, from)
     report(
-      `state of ${apply.object.metadata.name}: serial ${state.info.serial}, ${state.info.addresses.length} resources`,
+      `state of ${apply.object.metadata.name}: serial ${state.info.serial}, ${counted(state.info.addresses.length, 'resource')}`,
     )
   }
-  await resume(mapped, assignments, { to, find })
 }
 
 /** In the order of their dependencies nothing is lost: each object waits for what it needs. */
-async function resume(
+export async function resume(
   mapped: Mapped,
   assignments: readonly Assignment[],
-  { to, find }: Required<Pick<Landing, 'to' | 'find'>>,
+  { to, find = kindFinder(to) }: Pick<Landing, 'to' | 'find'>,
 ): Promise<void> {
   for (const { apply, state } of assignments) {
     if (apply.owner !== undefined && !state) continue
@@ -106,6 +114,15 @@ async function resume(
     const kind = await find(object.apiVersion, object.kind)
     await to.objects.patch(kind, keyIn(object, kind, to), { type: 'merge', body: { spec: { paused: false } } })
   }
+}
+
+/** Undoes `place` for an apply that nothing has begun with: the object first, because without its state it must not begin. */
+export async function withdraw({ apply }: Assignment, { to }: Pick<Landing, 'to'>): Promise<void> {
+  const owner = ownerOf(apply.object, to)
+  const key = { namespace: owner.namespace, name: owner.name }
+  const there = await to.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
+  if (there) await to.objects.delete(WorkspaceTemplateApply, key, { uid: there.metadata.uid ?? '' })
+  await forgetWorkspace(to.objects, owner, { keepState: false, stillUsed: new Set() })
 }
 
 /** A Cluster as it arrives, and as it is written to files: nothing works on it before its states are there. */

@@ -79,7 +79,12 @@ function holderOf(objects: readonly UnknownObject[], { metadata }: UnknownObject
 
 export interface Assignment {
   readonly apply: MappedApply
-  readonly state?: FoundState & { readonly text: string; readonly info: StateInfo }
+  readonly state?: FoundState & {
+    readonly text: string
+    readonly info: StateInfo
+    /** Where it was, for people; the Secret when left out. */
+    readonly from?: string
+  }
   /** Why its state cannot be taken over. */
   readonly refusal?: { readonly reason: string; readonly hint: string }
 }

@@ -20,6 +20,7 @@ type ResourceType =
   | 'tag'
   | 'spot-role'
   | 'namespace'
+  | 'definition'
   | 'release'
   | 'node-class'
   | 'node-pool'

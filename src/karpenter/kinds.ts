@@ -18,6 +18,7 @@ export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease'
 export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository', true)
 export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository', true)
 export const DaemonSetKind = ref('apps', 'v1', 'DaemonSet', true)
+export const StatefulSetKind = ref('apps', 'v1', 'StatefulSet', true)
 
 /** What people write for Flux to work on. */
 export const FluxUserKinds: readonly KindRef[] = [

@@ -110,18 +110,18 @@ function mapSources(edit: Editor, object: UnknownObject, context: ImportContext)
     const path = `${SPEC}.forProvider.${list}`
     const found = edit.get(path)
     if (!Array.isArray(found)) continue
-    const said: string[] = []
+    const notes: string[] = []
     const mapRef = (field: string, ref: unknown): unknown => {
       if (!isPlainObject(ref) || (field !== 'secretKeyRef' && field !== 'configMapKeyRef')) return ref
       const { namespace, name, ...rest } = ref
       const isVpc = typeof name === 'string' && OLD_VPC_SECRET.test(name)
       if (isVpc) {
         const renamed = name.replace(OLD_VPC_SECRET, '-vpc-connection')
-        said.push(`${name} is called ${renamed} here, in the namespace of the cluster`)
+        notes.push(`${name} is called ${renamed} here, in the namespace of the cluster`)
         return { name: renamed, ...rest }
       }
       if (namespace === own) {
-        said.push(`the namespace of ${String(name)} is left out: it is that of the apply`)
+        notes.push(`the namespace of ${String(name)} is left out: it is that of the apply`)
         return { name, ...rest }
       }
       if (typeof namespace === 'string')
@@ -133,7 +133,7 @@ function mapSources(edit: Editor, object: UnknownObject, context: ImportContext)
         ? Object.fromEntries(Object.entries(item).map(([field, ref]) => [field, mapRef(field, ref)]))
         : item,
     )
-    if (said.length > 0) edit.set(path, result, said.join('; '))
+    if (notes.length > 0) edit.set(path, result, notes.join('; '))
   }
 }
 

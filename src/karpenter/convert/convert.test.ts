@@ -12,6 +12,7 @@ const run = (text: string, options: ConvertOptions = {}) =>
 const toYaml = (objects: readonly unknown[]) =>
   objects.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
 
+const PIN = 'al2023@v20261102'
 type Map = Record<string, unknown>
 const provisioner = (spec: Map, name = 'default') =>
   stringify({ apiVersion: 'karpenter.sh/v1alpha5', kind: 'Provisioner', metadata: { name }, spec })
@@ -23,7 +24,7 @@ const template = (spec: Map = {}, name = 'default') =>
     spec: { subnetSelector: { d: 'c' }, securityGroupSelector: { d: 'c' }, ...spec },
   })
 const ref = { providerRef: { name: 'default' } }
-const pair = (spec: Map = {}, classSpec: Map = {}, options: ConvertOptions = { role: 'r' }) =>
+const pair = (spec: Map = {}, classSpec: Map = {}, options: ConvertOptions = { role: 'r', amiAlias: PIN }) =>
   run(`${provisioner({ ...ref, ...spec })}---\n${template(classSpec)}`, options)
 const poolOf = (result: ReturnType<typeof run>) => result.objects.find(({ kind }) => kind === 'NodePool')?.spec as Map
 const classOf = (result: ReturnType<typeof run>) =>
@@ -34,7 +35,7 @@ const said = (result: ReturnType<typeof run>) =>
   result.findings.map(({ path, message }) => `${path}: ${message}`).join('\n')
 
 describe('converting the Provisioner of the module guide', () => {
-  const result = run(file('ops-provisioner.yaml'), { role: 'KarpenterNodeRole-demo' })
+  const result = run(file('ops-provisioner.yaml'), { role: 'KarpenterNodeRole-demo', amiAlias: PIN })
 
   it('gives the expected objects', () => assert.equal(toYaml(result.objects), file('ops-provisioner.golden.yaml')))
 
@@ -84,6 +85,7 @@ describe('converting the Provisioner of the installation guide', () => {
   it('gives the expected objects', () => {
     const result = run(file('default-provisioner.yaml'), {
       role: 'arn:aws:iam::1:role/KarpenterNodeRole-demo',
+      amiAlias: PIN,
       variables: { CLUSTER_NAME: 'demo' },
     })
     assert.equal(toYaml(result.objects), file('default-provisioner.golden.yaml'))
@@ -100,9 +102,11 @@ describe('converting the Provisioner of the installation guide', () => {
     assert.deepEqual(codes(result, 'person'), [
       'CAPT_CONVERT_PLACEHOLDER',
       'CAPT_CONVERT_PLACEHOLDER',
+      'CAPT_CONVERT_AMI',
       'CAPT_CONVERT_PLACEHOLDER',
     ])
     assert.partialDeepStrictEqual(classOf(result), {
+      amiSelectorTerms: [{ alias: 'al2023@CHANGE-ME-version' }],
       role: 'CHANGE-ME-node-role',
       subnetSelectorTerms: [{ tags: { 'karpenter.sh/discovery': 'CHANGE-ME-CLUSTER_NAME' } }],
     })
@@ -266,9 +270,9 @@ describe('a converted class', () => {
       { amiFamily: 'Bottlerocket', amiSelectorTerms: [{ id: 'ami-1' }] },
     ],
     [
-      'an alias for Bottlerocket',
-      { amiFamily: 'Bottlerocket' },
-      { amiSelectorTerms: [{ alias: 'bottlerocket@latest' }] },
+      'the only alias of Windows',
+      { amiFamily: 'Windows2022' },
+      { amiSelectorTerms: [{ alias: 'windows2022@latest' }] },
     ],
     [
       'another root device for Ubuntu',
@@ -304,12 +308,19 @@ describe('a converted class', () => {
     )
   })
 
-  it('pins the image that was chosen, for its own family only', () => {
-    const options = { role: 'r', amiAlias: 'al2023@v1' }
-    assert.deepEqual(classOf(pair({}, {}, options))['amiSelectorTerms'], [{ alias: 'al2023@v1' }])
-    assert.deepEqual(classOf(pair({}, { amiFamily: 'Bottlerocket' }, options))['amiSelectorTerms'], [
-      { alias: 'bottlerocket@latest' },
-    ])
+  it('pins the image that was chosen, for its own family only, and follows no other', () => {
+    const pinned = (spec: Map, amiAlias?: string) => {
+      const result = pair({}, spec, { role: 'r', ...(amiAlias ? { amiAlias } : {}) })
+      return [classOf(result)['amiSelectorTerms'], codes(result, 'person')]
+    }
+    const asked = ['CAPT_CONVERT_AMI']
+    const unpinned = (family: string) => [{ alias: `${family}@CHANGE-ME-version` }]
+    assert.deepEqual(pinned({}, PIN), [[{ alias: PIN }], []])
+    assert.deepEqual(pinned({ amiFamily: 'AL2023' }, PIN), [[{ alias: PIN }], []])
+    assert.deepEqual(pinned({ amiFamily: 'Bottlerocket' }, 'bottlerocket@v1.1'), [[{ alias: 'bottlerocket@v1.1' }], []])
+    assert.deepEqual(pinned({}), [unpinned('al2023'), asked])
+    assert.deepEqual(pinned({ amiFamily: 'AL2023' }), [unpinned('al2023'), asked])
+    assert.deepEqual(pinned({ amiFamily: 'Bottlerocket' }, PIN), [unpinned('bottlerocket'), asked])
   })
 
   it('asks a person about user data written for another image, and about custom images', () => {
@@ -322,7 +333,7 @@ describe('a converted class', () => {
 
 describe('v1beta1 objects', () => {
   it('give the expected objects', () => {
-    const result = run(file('beta.yaml'))
+    const result = run(file('beta.yaml'), { amiAlias: PIN })
     assert.equal(toYaml(result.objects), file('beta.golden.yaml'))
     assert.deepEqual(codes(result, 'person'), [])
   })

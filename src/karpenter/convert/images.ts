@@ -3,6 +3,7 @@ import { ownValue } from '#lib'
 import { type Fields, stringsAt } from './fields.ts'
 import type { Note } from './finding.ts'
 import { imageTerms, type Term } from './selectors.ts'
+import { PLACEHOLDER } from './variables.ts'
 
 interface Images {
   readonly amiFamily?: string
@@ -11,13 +12,20 @@ interface Images {
   readonly rootDevice?: string
 }
 
+/** The older form followed every new image. v1 replaces the fleet for each, so a person chooses a version. */
+const unpinned = (family: string): string => `${family}@${PLACEHOLDER}-version`
+
 const ALIASES: Readonly<Record<string, string>> = {
-  AL2023: 'al2023@latest',
-  Bottlerocket: 'bottlerocket@latest',
+  AL2023: unpinned('al2023'),
+  Bottlerocket: unpinned('bottlerocket'),
+  // Karpenter knows no other version of these.
   Windows2019: 'windows2019@latest',
   Windows2022: 'windows2022@latest',
   Windows2025: 'windows2025@latest',
 }
+
+const CHOOSE =
+  'give --ami, for example --ami al2023@v20261102; capt explain CAPT_CONVERT_AMI says how to find the newest'
 
 /** `terms` are given for beta classes; alpha classes have a selector. `alias` is what the person chose. */
 export function readImages(spec: Fields, alias: string | undefined, note: Note, terms?: readonly Term[]): Images {
@@ -35,34 +43,26 @@ export function readImages(spec: Fields, alias: string | undefined, note: Note, 
     )
     return { amiSelectorTerms: [] }
   }
-  return {
-    amiSelectorTerms: [{ alias: fits(alias, family) ? alias : aliasOf(family, Boolean(spec['userData']), note) }],
-  }
+  const chosen = fits(alias, family) ? alias : undefined
+  return { amiSelectorTerms: [{ alias: aliasOf(family, chosen, Boolean(spec['userData']), note) }] }
 }
 
 /** The chosen alias is for classes of its own family; a Bottlerocket class keeps Bottlerocket. */
-function fits(alias: string | undefined, family: string | undefined): alias is string {
-  if (alias === undefined) return false
-  const chosen = alias.split('@')[0]
-  return family === undefined || family === 'AL2'
-    ? chosen === 'al2' || chosen === 'al2023'
-    : chosen === family.toLowerCase()
+function fits(alias: string | undefined, family: string | undefined): boolean {
+  const chosen = alias?.split('@')[0]
+  return isAl2(family) ? chosen === 'al2' || chosen === 'al2023' : chosen === family?.toLowerCase()
 }
 
-function aliasOf(family: string | undefined, hasUserData: boolean, note: Note): string {
+const isAl2 = (family: string | undefined): boolean => family === undefined || family === 'AL2'
+
+function aliasOf(family: string | undefined, chosen: string | undefined, hasUserData: boolean, note: Note): string {
   const known = family && ownValue(ALIASES, family)
   if (known) {
-    if (!family.startsWith('Windows'))
-      note(
-        'note',
-        'CAPT_CONVERT_AMI',
-        'spec.amiFamily',
-        `${known} follows every new image and rolls the fleet; pin a version in production`,
-        '--ami FAMILY@VERSION',
-      )
-    return known
+    if (chosen === undefined && !family.startsWith('Windows'))
+      note('person', 'CAPT_CONVERT_AMI', 'spec.amiFamily', `no version of ${family} was chosen`, CHOOSE)
+    return chosen ?? known
   }
-  if (family && family !== 'AL2') {
+  if (!isAl2(family)) {
     note(
       'refused',
       'CAPT_CONVERT_AMI',
@@ -72,14 +72,12 @@ function aliasOf(family: string | undefined, hasUserData: boolean, note: Note): 
     )
     return ALIASES['AL2023']!
   }
-  const meant = family ? 'AL2' : 'no amiFamily meant AL2'
-  note(
-    'changed',
-    'CAPT_CONVERT_AMI',
-    'spec.amiFamily',
-    `${meant}, whose images ended on 2025-11-26 and do not exist for Kubernetes 1.33: written as al2023@latest`,
-    'pin a version in production with --ami al2023@VERSION',
-  )
+  const alias = chosen ?? ALIASES['AL2023']!
+  if (alias.startsWith('al2@')) return alias
+  const meant = `${family ? 'AL2' : 'no amiFamily meant AL2'}, whose images ended on 2025-11-26 and do not exist for Kubernetes 1.33`
+  if (chosen === undefined)
+    note('person', 'CAPT_CONVERT_AMI', 'spec.amiFamily', `${meant}; no version of AL2023 was chosen instead`, CHOOSE)
+  else note('changed', 'CAPT_CONVERT_AMI', 'spec.amiFamily', `${meant}: written as ${alias}`)
   if (hasUserData)
     note(
       'person',
@@ -88,7 +86,7 @@ function aliasOf(family: string | undefined, hasUserData: boolean, note: Note): 
       'arguments for AL2 mean nothing to AL2023',
       'rewrite it as a NodeConfig',
     )
-  return ALIASES['AL2023']!
+  return alias
 }
 
 function ownImages(family: string | undefined, amiSelectorTerms: readonly Term[], note: Note): Images {

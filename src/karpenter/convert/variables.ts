@@ -5,6 +5,9 @@ import type { Note } from './finding.ts'
 
 export const PLACEHOLDER = 'CHANGE-ME'
 
+/** Something in these objects was left to a person. */
+export const hasPlaceholder = (objects: readonly unknown[]): boolean => JSON.stringify(objects).includes(PLACEHOLDER)
+
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 /** A script's own ${…} is the shell's business. */
 const SCRIPTS = new Set(['userData'])

@@ -1,7 +1,7 @@
 // Traps of the EKS cluster itself: what it lacks for nodes to join and pods to run, and who can reach its API.
 import { know, type Look, person, when } from './trap.ts'
 
-export const clusterTraps: Look = (survey) => [...stateTraps(survey), ...accessTraps(survey)]
+export const clusterTraps: Look = (survey) => [...stateTraps(survey), ...accessTraps(survey), ...fileTraps(survey)]
 
 const stateTraps: Look = ({ cluster: { name, isAutoMode, status }, addons, kubernetes }) => [
   ...when(status !== 'ACTIVE', () =>
@@ -53,6 +53,28 @@ const accessTraps: Look = ({ cluster: { name, isPublic, authenticationMode }, ca
       `aws eks create-access-entry --cluster-name ${name} --principal-arn ${principalOf(caller)}`,
     ),
   ),
+]
+
+/** Of files that people keep: a kubeconfig, and the backend of a Terraform state. */
+const fileTraps: Look = ({ hasEmbeddedToken, cluster: { name }, kubernetes: { stateSuffixes } }) => [
+  ...when(hasEmbeddedToken, () =>
+    know(
+      'kubeconfig',
+      'the kubeconfig holds a token, which ends 15 minutes after it was signed',
+      'let it sign a new one each time (capt explain CAPT_KUBECONFIG_EXPIRED)',
+      `aws eks update-kubeconfig --name ${name}`,
+    ),
+  ),
+  ...stateSuffixes
+    .filter(({ suffix }) => /-\d+$/.test(suffix))
+    .map(({ namespace, suffix }) =>
+      person(
+        'suffix',
+        `a Terraform state in namespace ${namespace} has the suffix ${suffix}: Terraform reads the number at its end as that of a chunk`,
+        'give secret_suffix a letter at its end (capt explain CAPT_STATE_SUFFIX_NUMBER)',
+        'terraform init -migrate-state',
+      ),
+    ),
 ]
 
 /** STS names a session; access entries name its role. */

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import type { Journal } from '../journal.ts'
-import { exampleSurvey, node, pool } from '../survey/example.ts'
+import { type AnyObject, DeploymentKind, LeaseKind } from '#api'
+import { memoryCluster } from '#testing'
+import { StatefulSetKind } from '../kinds.ts'
+import { exampleJournal, exampleSurvey, node, pool } from '../survey/example.ts'
+import { readKubernetesSide } from '../survey/read-kubernetes.ts'
 import { examine } from './examine.ts'
 import { advisePlacement } from './placement-advice.ts'
 
@@ -30,18 +33,7 @@ const byName = { Statement: [{ Condition: { StringLike: { 'ec2:ResourceTag/Name'
 const trusting = (namespace: string) => ({ sub: `system:serviceaccount:${namespace}:karpenter` })
 const tagged = ['sg-1', 'sg-2'].map((id) => ({ id, name: id, tags: { 'karpenter.sh/discovery': 'demo' } }))
 
-const journalIn = (namespace: string): Journal => ({
-  format: 1,
-  phase: 'installed',
-  cluster: 'demo',
-  region: 'eu-west-1',
-  account: '123456789012',
-  version: '1.14.1',
-  namespace,
-  identity: 'irsa',
-  discoveryTag: 'karpenter.sh/discovery',
-  made: [],
-})
+const journalIn = (namespace: string) => exampleJournal({ namespace })
 
 const TRAPS: readonly (readonly [word: string, survey: Changes])[] = [
   ['addons', { addons: [], kubernetes: { hasCni: false } }],
@@ -82,6 +74,9 @@ const TRAPS: readonly (readonly [word: string, survey: Changes])[] = [
   ['oidc', { oidcProviders: [], controllerRole: role({ Federated: 'arn:aws:iam::1:oidc-provider/x' }) }],
   ['trust', { controllerRole: role(trusting('karpenter')), kubernetes: { karpenter: [deployment('karpenter')] } }],
   ['groups', { securityGroups: tagged }],
+  ['kubeconfig', { hasEmbeddedToken: true }],
+  ['suffix', { kubernetes: { stateSuffixes: [{ namespace: 'infra', suffix: 'prod-1' }] } }],
+  ['policy', { controllerRole: role({}, { mine: { Statement: 'x'.repeat(8000) } }) }],
 ]
 
 describe('The doctor of Karpenter', () => {
@@ -95,22 +90,19 @@ describe('The doctor of Karpenter', () => {
     })
 })
 
-/**
- * Traps that no guide mentions: the page that explains each, and the check for what a survey of an existing cluster shows.
- * Without one, capt keeps people out of it: it makes no such state, policy or kubeconfig.
- */
-const UNMENTIONED: readonly (readonly [trap: string, page: string, check?: string])[] = [
+/** Traps that no guide mentions: the page that explains each, and the check that finds it. */
+const UNMENTIONED: readonly (readonly [trap: string, page: string, check: string])[] = [
   ['Flux on node groups that are all tainted', 'CAPT_FLUX_PODS_PENDING', 'taints'],
   ['controllers Pending without vpc-cni and coredns', 'CAPT_EKS_ADDONS_MISSING', 'addons'],
   ['a private endpoint', 'CAPT_EKS_ENDPOINT_UNREACHABLE', 'endpoint'],
   ['a creator without rights in the cluster', 'CAPT_EKS_CREATOR_NOT_ADMIN', 'admin'],
   ['chart ranges, which public ECR cannot resolve', 'CAPT_CHART_RANGE', 'chart'],
-  ['a state suffix that ends in a number', 'CAPT_STATE_SUFFIX_NUMBER'],
+  ['a state suffix that ends in a number', 'CAPT_STATE_SUFFIX_NUMBER', 'suffix'],
   ['Amazon Linux 2 since Kubernetes 1.33', 'CAPT_AMI_AL2_ENDED', 'image'],
-  ['a policy over the limit of IAM', 'CAPT_POLICY_TOO_LARGE'],
+  ['a policy over the limit of IAM', 'CAPT_POLICY_TOO_LARGE', 'policy'],
   ['forceful expiry', 'CAPT_CONVERT_EXPIRY', 'expiry'],
   ['images that change by themselves', 'CAPT_AMI_LATEST_DRIFT', 'image'],
-  ['kubeconfigs that live 15 minutes', 'CAPT_KUBECONFIG_EXPIRED'],
+  ['kubeconfigs that live 15 minutes', 'CAPT_KUBECONFIG_EXPIRED', 'kubeconfig'],
   ['removal in the wrong order', 'CAPT_KARPENTER_TEARDOWN_ORDER', 'orphans'],
   ['another namespace or name of the release, which uninstalls it', 'CAPT_RELEASE_RENAMED', 'moved'],
 ]
@@ -118,20 +110,76 @@ const UNMENTIONED: readonly (readonly [trap: string, page: string, check?: strin
 describe('A trap that no guide mentions', () => {
   const pages = readFileSync(join(import.meta.dirname, '../../cli/errors.generated.json'), 'utf8')
   for (const [trap, page, check] of UNMENTIONED)
-    it(`is explained, and found where it can be: ${trap}`, () => {
+    it(`is explained and found: ${trap}`, () => {
       assert.ok(pages.includes(`"${page}"`), page)
-      assert.ok(check === undefined || TRAPS.some(([word]) => word === check), check)
+      assert.ok(
+        TRAPS.some(([word]) => word === check),
+        check,
+      )
     })
 })
 
 describe('Placement advice', () => {
-  const coredns = (placement: object) => ({ ...deployment('coredns'), placement })
-  const survey = (placement: object) =>
-    exampleSurvey({ kubernetes: { advised: [coredns(placement)], nodePools: [pool('default')] } })
+  const survey = (placement: object, more: object = {}) => {
+    const workload = { namespace: 'kube-system', name: 'coredns', kind: 'Deployment' as const, placement, ...more }
+    return exampleSurvey({ kubernetes: { advised: [workload], nodePools: [pool('default')] } })
+  }
 
-  it('names what may land on nodes of Karpenter, with a patch that prevents it', () => {
-    const [advice] = advisePlacement(survey({}))
-    const patch = JSON.parse(/-p '(.*)'$/.exec(advice!.command!)![1]!)
-    assert.deepEqual(advisePlacement(survey(patch.spec.template.spec)), [])
+  for (const kind of ['Deployment', 'StatefulSet'] as const)
+    it(`names a ${kind} that may land on nodes of Karpenter, with a patch that prevents it`, () => {
+      const [advice] = advisePlacement(survey({}, { kind }))
+      assert.match(advice!.command!, new RegExp(`patch ${kind.toLowerCase()} coredns `))
+      const patch = JSON.parse(/-p '(.*)'$/.exec(advice!.command!)![1]!)
+      assert.deepEqual(advisePlacement(survey(patch.spec.template.spec)), [])
+    })
+
+  it('names who writes the object instead of a patch that would be taken back', () => {
+    const [advice] = advisePlacement(survey({}, { writer: 'Prometheus monitoring/k8s' }))
+    assert.equal(advice!.command, undefined)
+    const affinity = JSON.parse(/in Prometheus monitoring\/k8s, by affinity (.*)$/.exec(advice!.todo)![1]!)
+    assert.deepEqual(advisePlacement(survey({ affinity })), [])
+  })
+})
+
+describe('The survey of a cluster', () => {
+  const seeded = (kind: string, name: string, metadata: object = {}) =>
+    ({ apiVersion: 'apps/v1', kind, metadata: { namespace: 'any', name, ...metadata } }) as AnyObject
+  const operator = [
+    { apiVersion: 'monitoring.coreos.com/v1', kind: 'Prometheus', name: 'k8s', uid: 'u', controller: true },
+  ]
+
+  it('has Karpenter, DNS, metrics and dashboards for placement advice, as Deployments and StatefulSets', async () => {
+    const { objects, seed } = memoryCluster()
+    for (const name of ['karpenter', 'coredns', 'metrics-server', 'grafana', 'shop'])
+      seed(DeploymentKind, seeded('Deployment', name))
+    seed(StatefulSetKind, seeded('StatefulSet', 'prometheus-k8s', { ownerReferences: operator }))
+    const { advised } = await readKubernetesSide(objects)
+    assert.deepEqual(
+      advised.map(({ kind, name, writer }) => [kind, name, writer]),
+      [
+        ['Deployment', 'coredns', undefined],
+        ['Deployment', 'grafana', undefined],
+        ['Deployment', 'karpenter', undefined],
+        ['Deployment', 'metrics-server', undefined],
+        ['StatefulSet', 'prometheus-k8s', 'Prometheus any/k8s'],
+      ],
+    )
+  })
+
+  it('has the suffix of every Terraform state by its lock, and reads no Secret', async () => {
+    const { objects, seed, requests } = memoryCluster()
+    const labels = { tfstate: 'true', tfstateSecretSuffix: 'prod-1', tfstateWorkspace: 'default' }
+    for (const [name, more] of [
+      ['lock-tfstate-default-prod-1', { labels }],
+      ['kube-scheduler', {}],
+    ] as const)
+      seed(LeaseKind, {
+        apiVersion: 'coordination.k8s.io/v1',
+        kind: 'Lease',
+        metadata: { namespace: 'infra', name, ...more },
+      } as AnyObject)
+    const { stateSuffixes } = await readKubernetesSide(objects)
+    assert.deepEqual(stateSuffixes, [{ namespace: 'infra', suffix: 'prod-1' }])
+    assert.ok(!requests.some(({ kind }) => kind === 'Secret'))
   })
 })

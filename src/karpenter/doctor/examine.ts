@@ -1,10 +1,11 @@
 // Looks for the known traps of Karpenter on an existing cluster. Pure: a survey in, findings with a fix each out.
-import { canRunOn, isAtLeast, parseVersion } from '#catalog'
-import { choose, hasProvider } from '../plan/choose.ts'
+import { canRunOn, isAtLeast } from '#catalog'
+import { choose } from '../plan/choose.ts'
 import { observeResource } from '../plan/observe.ts'
 import { resourcesFor } from '../plan/resources.ts'
 import type { Survey } from '../survey/survey.ts'
 import { clusterTraps } from './cluster-traps.ts'
+import { permissionTraps } from './permission-traps.ts'
 import { know, type Look, person, type Trap, when } from './trap.ts'
 
 const places: Look = ({ kubernetes: { nodes, flux, karpenter } }) => {
@@ -214,44 +215,6 @@ const drift: Look = (survey) => {
   })
 }
 
-/** Mistakes of guides that people followed by hand. */
-const permissions: Look = (survey) => {
-  const { controllerRole, kubernetes, cluster: own } = survey
-  if (!controllerRole) return []
-  const documents = Object.values(controllerRole.inline)
-  const text = JSON.stringify(documents)
-  const trust = JSON.stringify(controllerRole.trust ?? '')
-  const [running] = kubernetes.karpenter
-  const subject = running && `system:serviceaccount:${running.namespace}:`
-  const isModern =
-    running?.version === undefined || !parseVersion(running.version) || isAtLeast(running.version, '0.32.0')
-  return [
-    ...when(isModern && text.includes('ec2:ResourceTag/Name'), () =>
-      person(
-        'terminate',
-        `role ${controllerRole.name} may end machines by their Name tag alone: nodes since 0.32 are named otherwise, so TerminateInstances is denied and they never go`,
-        'use the policy that capt writes',
-        `capt karpenter plan ${own.name} --output files`,
-      ),
-    ),
-    ...when(trust.includes('oidc-provider') && !hasProvider(survey), () =>
-      person(
-        'oidc',
-        'the controller role trusts an OIDC provider, and IAM has none for this cluster',
-        'make it',
-        `eksctl utils associate-iam-oidc-provider --cluster ${own.name} --approve`,
-      ),
-    ),
-    ...when(subject !== undefined && trust.includes('system:serviceaccount:') && !trust.includes(subject), () =>
-      person(
-        'trust',
-        `the controller role trusts another namespace than ${running!.namespace}: AssumeRoleWithWebIdentity is denied`,
-        `let its trust name ${subject}karpenter`,
-      ),
-    ),
-  ]
-}
-
 const groups: Look = ({ cluster: { name }, securityGroups }) => {
   const tagged = securityGroups.filter(({ tags }) =>
     Object.entries(tags).some(([key, value]) => key.startsWith('karpenter.sh/discovery') && value === name),
@@ -267,7 +230,7 @@ const groups: Look = ({ cluster: { name }, securityGroups }) => {
 }
 
 export function examine(survey: Survey): readonly Trap[] {
-  return [clusterTraps, places, releases, images, pools, others, permissions, groups, drift].flatMap((look) =>
-    look(survey),
+  return [clusterTraps, places, releases, images, pools, others, permissionTraps, groups, drift].flatMap((examine) =>
+    examine(survey),
   )
 }

@@ -15,14 +15,17 @@ export function advisePlacement({ kubernetes: { advised, nodePools } }: Survey):
       .filter((node) => canRunOn(workload.placement as Parameters<typeof canRunOn>[0], node))
       .map(({ name }) => name)
     if (pools.length === 0) return []
-    const { namespace, name } = workload
+    const { namespace, name, writer } = workload
     const what = `${namespace}/${name} may run on nodes of NodePool ${pools.join(', ')}, which come and go`
-    return [{ word: 'placement', weight: 'know', what, todo: 'keep it on node groups', command: patchFor(workload) }]
+    const trap = { word: 'placement', weight: 'know', what } as const
+    const affinity = { nodeAffinity: mergeGuard(workload.placement.affinity as Affinity | undefined).nodeAffinity }
+    return writer === undefined
+      ? [{ ...trap, todo: 'keep it on node groups', command: patchFor(workload, affinity) }]
+      : [{ ...trap, todo: `keep it on node groups in ${writer}, by affinity ${JSON.stringify(affinity)}` }]
   })
 }
 
-function patchFor({ namespace, name, placement }: FoundWorkload): string {
-  const affinity = mergeGuard(placement.affinity as Affinity | undefined)
-  const patch = JSON.stringify({ spec: { template: { spec: { affinity: { nodeAffinity: affinity.nodeAffinity } } } } })
-  return `kubectl -n ${namespace} patch deployment ${name} --type merge -p '${patch.replaceAll("'", "'\\''")}'`
+function patchFor({ namespace, name, kind }: FoundWorkload, affinity: object): string {
+  const patch = JSON.stringify({ spec: { template: { spec: { affinity } } } })
+  return `kubectl -n ${namespace} patch ${kind.toLowerCase()} ${name} --type merge -p '${patch.replaceAll("'", "'\\''")}'`
 }

@@ -26,6 +26,7 @@ const WORDS: Readonly<Record<ResourceRef['type'], string>> = {
   tag: 'tag on',
   'spot-role': 'service-linked role',
   namespace: 'Namespace',
+  definition: 'definition',
   release: 'release',
   'node-class': 'EC2NodeClass',
   'node-pool': 'NodePool',

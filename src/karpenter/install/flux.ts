@@ -91,7 +91,7 @@ const REMOVED: readonly KindRef[] = [
 /** Says who uses it and leaves it, or removes every object that carries the label. */
 export async function removeFlux(site: Site): Promise<void> {
   const users = await fluxUsers(site)
-  if (users.length > 0) return site.say(`keep Flux in ${FLUX_NAMESPACE}: used by ${users.join(', ')}`)
+  if (users.length > 0) return site.report(`keep Flux in ${FLUX_NAMESPACE}: used by ${users.join(', ')}`)
   for (const kind of REMOVED)
     for (const { metadata } of await listAll(site.objects, kind, { labelSelector: `${MANAGED_LABEL}=${LABEL}` })) {
       const { name, namespace } = metadata

@@ -17,7 +17,7 @@ export async function handOver(steps: readonly HandOverStep[], site: Site): Prom
   )
   await writeJournal(site.objects, { ...kept.journal, made }, kept.object)
   for (const { resource } of changes) {
-    site.say(`change ${describe(resource)}: ${resource.about}`)
+    site.report(`change ${describe(resource)}: ${resource.about}`)
     if (resource.type === 'autoscaler') await scale(resource, 0, site)
     else await resizeNodeGroup(site.aws, site.cluster.name, resource.name, resource.desired as never)
   }
@@ -27,12 +27,12 @@ export async function handOver(steps: readonly HandOverStep[], site: Site): Prom
 export async function takeBack({ made }: Journal, site: Site): Promise<void> {
   for (const ref of made) {
     if (ref.type !== 'node-group-size') continue
-    site.say(`restore ${describe(ref)}`)
+    site.report(`restore ${describe(ref)}`)
     await resizeNodeGroup(site.aws, site.cluster.name, ref.name, parseSize(ref.value ?? ''))
   }
   for (const ref of made) {
     if (ref.type !== 'autoscaler') continue
-    site.say(`restore ${describe(ref)}`)
+    site.report(`restore ${describe(ref)}`)
     await scale(ref, Number(ref.value), site)
   }
 }

@@ -6,7 +6,7 @@ import { CaptError, messageOf } from '#lib'
 import { addRefs, type Journal, type ResourceRef, readJournal, writeJournal } from '../journal.ts'
 import { releaseHash } from '../plan/observe.ts'
 import type { Plan, Step } from '../plan/plan.ts'
-import { aliasOf } from '../plan/resources.ts'
+import { aliasOf } from '../plan/pools.ts'
 import { OLDEST_FLUX, type Survey } from '../survey/survey.ts'
 import { describe, toRef } from './describe.ts'
 import { make } from './make.ts'
@@ -24,7 +24,7 @@ export async function install(plan: Plan, survey: Survey, site: Site): Promise<v
   kept = await writeJournal(site.objects, begun, kept?.object)
   for (const step of plan.steps) {
     if (step.do === 'keep') continue
-    site.say(`${step.do} ${describe(step.resource)}`)
+    site.report(`${step.do} ${describe(step.resource)}`)
     await attempt(step, async () => {
       if (step.resource.type !== 'release') return await make(step, site)
       await bringRelease(step.resource, plan.choices.ownFlux ?? survey.kubernetes.flux?.version ?? OLDEST_FLUX, site)

@@ -98,6 +98,9 @@ export async function make({ resource, do: action }: Step, site: Site): Promise<
     }
     case 'flux':
       return await bringFlux(value, site)
+    case 'definition':
+      // The chart brings it.
+      return
     case 'release':
     case 'autoscaler':
     case 'node-group-size':

@@ -1,9 +1,10 @@
 // Brings the chart into the cluster by what the cluster uses, and takes it out again: objects of Flux, or helm.
-import { CustomResourceDefinitionKind, conditionOf, DeploymentKind, isTrue } from '#api'
-import { chartTag, chartUrl, KARPENTER_DEFINITIONS, KARPENTER_RELEASE, karpenterFluxObjects } from '#catalog'
+import { CustomResourceDefinitionKind, conditionOf, DeploymentKind, isTrue, type UnknownObject } from '#api'
+import { chartTag, chartUrl, fluxChart, KARPENTER_DEFINITIONS, KARPENTER_RELEASE, karpenterChart } from '#catalog'
 import { CaptError } from '#lib'
-import { getOne, HelmReleaseKind, HelmRepositoryKind, MANAGED_LABEL, OCIRepositoryKind } from '../kinds.ts'
+import { getOne, HelmReleaseKind, HelmRepositoryKind, listAll, MANAGED_LABEL, OCIRepositoryKind } from '../kinds.ts'
 import type { ReleaseSettings, Resource } from '../plan/resources.ts'
+import { awaitOtherHelm, freeRelease } from './pending-release.ts'
 import { type Site, waitFor } from './site.ts'
 
 const CRD_CHART = 'karpenter-crd'
@@ -17,7 +18,7 @@ export async function bringRelease(
   const { version, values } = desired as ReleaseSettings
   if (value === 'flux') {
     const labels = { [MANAGED_LABEL]: 'made' }
-    const objects = karpenterFluxObjects({ version, fluxVersion, namespace, values, labels })
+    const objects = fluxChart({ ...karpenterChart(version), fluxVersion, namespace, values, labels })
     const kinds = [OCIRepositoryKind, HelmRepositoryKind, HelmReleaseKind]
     for (const object of objects)
       await site.objects.apply(kinds.find(({ kind }) => kind === object.kind)!, object as never)
@@ -28,8 +29,13 @@ export async function bringRelease(
     const helm = helmOf(site)
     const common = { version: chartTag(version), namespace }
     // Definitions first: the controller of a new version reads fields that the old ones lack.
-    await helm.upgrade({ ...common, name: CRD_CHART, chart: chartUrl(CRD_CHART) })
-    await helm.upgrade({ ...common, name: KARPENTER_RELEASE, chart: chartUrl(), values })
+    for (const release of [
+      { ...common, name: CRD_CHART, chart: chartUrl(CRD_CHART) },
+      { ...common, name: KARPENTER_RELEASE, chart: chartUrl(), values },
+    ]) {
+      await freeRelease(site, release)
+      await helm.upgrade(release)
+    }
   }
   await waitFor(site, 'Karpenter', 'CAPT_KARPENTER_RELEASE', HINT, () => controllerLack(site, namespace))
 }
@@ -90,10 +96,36 @@ export async function takeRelease(namespace: string, installer: string | undefin
       if (await getOne(objects, kind, key)) await objects.delete(kind, key)
   } else {
     const helm = helmOf(site)
-    await helm.uninstall(KARPENTER_RELEASE, namespace)
-    await helm.uninstall(CRD_CHART, namespace)
+    for (const name of [KARPENTER_RELEASE, CRD_CHART]) {
+      await awaitOtherHelm(site, { name, namespace })
+      await helm.uninstall(name, namespace)
+    }
   }
   for (const { name, isShared } of KARPENTER_DEFINITIONS)
     if (!isShared && (await getOne(objects, CustomResourceDefinitionKind, { name })))
       await objects.delete(CustomResourceDefinitionKind, { name })
+}
+
+/** Says who uses it and leaves it, or removes it. */
+export async function removeDefinition(name: string, { objects, report }: Site): Promise<void> {
+  const definition = (await getOne(objects, CustomResourceDefinitionKind, { name })) as Definition | undefined
+  if (!definition) return
+  const { group, names, scope, versions } = definition.spec
+  const version = versions.find(({ storage }) => storage)?.name ?? ''
+  const kind = { group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' }
+  const [user] = await listAll(objects, kind)
+  if (user)
+    return report(
+      `keep definition ${name}: used by ${names.kind} ${user.metadata.namespace ?? ''}/${user.metadata.name}`,
+    )
+  await objects.delete(CustomResourceDefinitionKind, { name })
+}
+
+type Definition = UnknownObject & {
+  readonly spec: {
+    readonly group: string
+    readonly scope: string
+    readonly names: { readonly kind: string; readonly plural: string }
+    readonly versions: readonly { readonly name: string; readonly storage: boolean }[]
+  }
 }

@@ -22,6 +22,7 @@ import { getOne, MANAGED_LABEL } from '../kinds.ts'
 import { OWNER_TAG } from '../plan/observe.ts'
 import { removeFlux } from './flux.ts'
 import { dropNodeRole } from './make.ts'
+import { removeDefinition } from './release.ts'
 import type { Site } from './site.ts'
 
 type Tagged = { readonly tags: Readonly<Record<string, string>> } | undefined
@@ -75,6 +76,8 @@ export async function remove(ref: ResourceRef, site: Site): Promise<void> {
       if (namespace?.metadata.labels?.[MANAGED_LABEL] === 'made') await objects.delete(NamespaceKind, { name })
       return
     }
+    case 'definition':
+      return await removeDefinition(name, site)
     case 'flux':
       return await removeFlux(site)
     case 'spot-role':

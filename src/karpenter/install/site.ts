@@ -17,7 +17,7 @@ export interface Site {
   /** How long to wait for what the cluster does by itself. */
   readonly waitMs: number
   /** One line of progress. */
-  say(text: string): void
+  report(text: string): void
 }
 
 /** The helm of the person, with access to the cluster. */
@@ -33,7 +33,7 @@ export interface Helm {
   uninstall(name: string, namespace: string): Promise<void>
 }
 
-const LOOK_MS = 500
+const POLL_MS = 500
 const SPEAK_MS = 10_000
 
 /** Asks again until there is nothing to wait for. The question answers with what is missing. */
@@ -44,17 +44,26 @@ export async function waitFor(
   hint: string,
   missing: () => Promise<string | undefined>,
 ): Promise<void> {
+  const left = await missingAfterWait(site, what, missing)
+  if (left !== undefined) throw new CaptError(code, `${what} did not happen in time: ${left}`, { hint })
+}
+
+/** Answers what is still missing when the time is over. */
+export async function missingAfterWait(
+  site: Site,
+  what: string,
+  missing: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   const started = site.clock.monotonic()
   let spokenAt = started
   for (;;) {
     const left = await missing()
-    if (left === undefined) return
     const now = site.clock.monotonic()
-    if (now - started > site.waitMs) throw new CaptError(code, `${what} did not happen in time: ${left}`, { hint })
+    if (left === undefined || now - started > site.waitMs) return left
     if (now - spokenAt >= SPEAK_MS) {
-      site.say(`waiting for ${what}: ${left}`)
+      site.report(`waiting for ${what}: ${left}`)
       spokenAt = now
     }
-    await pause(site.clock, LOOK_MS, site.signal)
+    await pause(site.clock, POLL_MS, site.signal)
   }
 }

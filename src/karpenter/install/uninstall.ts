@@ -1,6 +1,6 @@
 // Takes an installation away: pools drained, nodes gone, release and definitions, then only what the journal says capt
 // made, in reverse order, and the journal last. Interrupted at any point, the next run continues.
-import { DeploymentKind } from '#api'
+import { DeploymentKind, NodeKind } from '#api'
 import { listKarpenterMachines } from '#aws'
 import { KARPENTER_RELEASE } from '#catalog'
 import { CaptError } from '#lib'
@@ -61,8 +61,7 @@ export const orphansOf = ({ claims, machines }: Removal): readonly string[] => [
 
 export async function uninstall(kept: KeptJournal, removal: Removal, isForced: boolean, site: Site): Promise<void> {
   const { journal } = kept
-  const isStuck = !removal.isControllerAlive && orphansOf(removal).length > 0
-  if (isStuck && !isForced)
+  if (!removal.isControllerAlive && orphansOf(removal).length > 0 && !isForced)
     throw new CaptError(
       'CAPT_KARPENTER_NOT_DRAINED',
       `Karpenter does not run, so nobody would end ${orphansOf(removal).join(', ')}`,
@@ -72,15 +71,15 @@ export async function uninstall(kept: KeptJournal, removal: Removal, isForced: b
     )
   await writeJournal(site.objects, { ...journal, phase: 'removing' }, kept.object)
   await takeBack(journal, site)
-  await removeNodes(removal, isStuck, site)
+  await removeNodes(removal, site)
   const release = journal.made.find(({ type }) => type === 'release')
   if (release) {
-    site.say(`remove ${describe(release)}`)
+    site.report(`remove ${describe(release)}`)
     await takeRelease(release.of ?? journal.namespace, release.value, site)
   }
   for (const ref of removal.made) {
     if (!isRemovedByName(ref)) continue
-    site.say(`remove ${describe(ref)}`)
+    site.report(`remove ${describe(ref)}`)
     await remove(ref, site)
   }
   await deleteJournal(site.objects)
@@ -93,13 +92,16 @@ const isRemovedByName = (ref: ResourceRef): boolean =>
 const DRAIN_HINT =
   'look for PodDisruptionBudgets and pods with karpenter.sh/do-not-disrupt: kubectl describe nodeclaims; run the command again to continue'
 
-/** Pools first, so that no node comes back; their controller ends the machines. */
-async function removeNodes({ pools, classes }: Removal, isStuck: boolean, site: Site): Promise<void> {
+/**
+ * Pools first, so that no node comes back; their controller ends the machines. Without a controller nobody takes its finalizers
+ * off: capt does, those of the Nodes included, which would otherwise outlive their machines.
+ */
+async function removeNodes({ pools, classes, isControllerAlive }: Removal, site: Site): Promise<void> {
   const { objects } = site
   const deleteAll = async (kind: typeof NodePoolKind, names: readonly string[]) => {
     for (const name of names) {
-      site.say(`remove ${kind.kind} ${name}`)
-      if (isStuck) await dropFinalizers(site, kind, name)
+      site.report(`remove ${kind.kind} ${name}`)
+      if (!isControllerAlive) await dropFinalizers(site, kind, name)
       await objects.delete(kind, { name }, { propagation: 'Background' })
     }
   }
@@ -108,11 +110,15 @@ async function removeNodes({ pools, classes }: Removal, isStuck: boolean, site: 
     return names.length === 0 ? undefined : names.join(', ')
   }
   await deleteAll(NodePoolKind, pools)
-  if (isStuck)
+  if (!isControllerAlive) {
+    const claims = (await listAll(objects, NodeClaimKind)).filter(isSelfManaged)
     await deleteAll(
       NodeClaimKind,
-      (await listAll(objects, NodeClaimKind)).filter(isSelfManaged).map(({ metadata }) => metadata.name),
+      claims.map(({ metadata }) => metadata.name),
     )
+    for (const { metadata } of await listAll(objects, NodeKind, { labelSelector: POOL_LABEL }))
+      await dropFinalizers(site, NodeKind, metadata.name)
+  }
   // A claim goes with its pool; one that outlives it is deleted by name.
   for (const claim of await listAll(objects, NodeClaimKind))
     if (isSelfManaged(claim) && !claim.metadata.deletionTimestamp && claim.metadata.labels?.[POOL_LABEL] !== undefined)
@@ -127,8 +133,10 @@ async function removeNodes({ pools, classes }: Removal, isStuck: boolean, site: 
   )
 }
 
+/** Those of Karpenter; what others wait for stays. */
 async function dropFinalizers({ objects }: Site, kind: typeof NodePoolKind, name: string): Promise<void> {
-  const object = await getOne(objects, kind, { name })
-  if (object?.metadata.finalizers?.length)
-    await objects.patch(kind, { name }, { type: 'merge', body: { metadata: { finalizers: null } } })
+  const { finalizers = [] } = (await getOne(objects, kind, { name }))?.metadata ?? {}
+  const kept = finalizers.filter((one) => !/^karpenter\.(sh|k8s\.aws)\//.test(one))
+  if (kept.length < finalizers.length)
+    await objects.patch(kind, { name }, { type: 'merge', body: { metadata: { finalizers: kept } } })
 }

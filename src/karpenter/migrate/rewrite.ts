@@ -1,5 +1,5 @@
-// Writes the configuration anew: each block that leaves it becomes a `removed` block at the same place, and every other byte stays.
-// In a manifest the lines of the literal block change, and nothing else of the file. Pure.
+// Rewrites the configuration: each block that leaves it becomes a `removed` block at the same place, and every other
+// byte stays. In a manifest the lines of the literal block change, and nothing else of the file. Pure.
 import { type Document, isScalar, parseAllDocuments, type Scalar } from 'yaml'
 import { CaptError, isPlainObject, jsonEqual } from '#lib'
 import type { FoundBlock, ModuleFiles } from './find-release.ts'

@@ -1,6 +1,7 @@
 // The entry of a node role in `mapRoles` of the ConfigMap aws-auth. Other entries stay byte for byte: losing one makes
 // nodes NotReady.
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
+import { toYaml } from '#api'
 import { CaptError, isPlainObject } from '#lib'
 
 function readEntries(mapRoles: string): readonly Readonly<Record<string, unknown>>[] | undefined {
@@ -31,20 +32,20 @@ export const hasNodeRole = (mapRoles: string, arn: string): boolean =>
 
 function blockFor(mapRoles: string, arn: string): string {
   const indent = /^( *)- /m.exec(mapRoles)?.[1] ?? ''
-  return stringify([entryFor(arn)])
+  return toYaml([entryFor(arn)])
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => `${indent}${line}\n`)
     .join('')
 }
 
-/** Appends the entry as text; a list that text cannot be appended to is written anew. */
+/** Appends the entry as text; a list that text cannot be appended to is rewritten. */
 export function addNodeRole(mapRoles: string, arn: string): string {
   const entries = entriesOf(mapRoles)
   if (entries.some(({ rolearn }) => rolearn === arn)) return mapRoles
   const start = mapRoles === '' || mapRoles.endsWith('\n') ? mapRoles : `${mapRoles}\n`
   const appended = entries.length === 0 ? blockFor('', arn) : start + blockFor(mapRoles, arn)
-  return readEntries(appended)?.length === entries.length + 1 ? appended : stringify([...entries, entryFor(arn)])
+  return readEntries(appended)?.length === entries.length + 1 ? appended : toYaml([...entries, entryFor(arn)])
 }
 
 export function removeNodeRole(mapRoles: string, arn: string): string {
@@ -52,5 +53,5 @@ export function removeNodeRole(mapRoles: string, arn: string): string {
   const left = entries.filter(({ rolearn }) => rolearn !== arn)
   if (left.length === entries.length) return mapRoles
   const cut = mapRoles.replace(blockFor(mapRoles, arn), '')
-  return readEntries(cut)?.length === left.length ? cut : stringify(left)
+  return readEntries(cut)?.length === left.length ? cut : toYaml(left)
 }

@@ -53,8 +53,14 @@ export function chooseSubnets(
 }
 
 /** Those that carry the tag; else those of the node groups, or of the cluster; private ones where there are any. */
-function foundSubnets({ subnets, cluster, nodeGroups }: Survey, tagKey: string): Chosen<readonly string[]> {
-  const tagged = subnets.filter(({ tags }) => tags[tagKey] === cluster.name).map(({ id }) => id)
+function foundSubnets(survey: Survey, tagKey: string): Chosen<readonly string[]> {
+  const { subnets, cluster, nodeGroups } = survey
+  // A run that was interrupted may have tagged some of those it chose.
+  const begun = begunTags(survey, tagKey)
+  const tagged = subnets
+    .filter(({ id, tags }) => tags[tagKey] === cluster.name || begun.includes(id))
+    .map(({ id }) => id)
+  if (tagged.some((id) => begun.includes(id))) return { value: tagged, reason: 'chosen when the installation began' }
   if (tagged.length > 0) return { value: tagged, reason: `they carry ${tagKey}=${cluster.name}` }
   const ofGroups = nodeGroups.flatMap(({ subnetIds }) => subnetIds)
   const [ids, origin] =
@@ -64,6 +70,11 @@ function foundSubnets({ subnets, cluster, nodeGroups }: Survey, tagKey: string):
   if (isPrivate.length > 0 && isPrivate.length < present.length)
     return { value: isPrivate.map(({ id }) => id), reason: `${origin}, without the public ones` }
   return { value: present.map(({ id }) => id), reason: origin }
+}
+
+function begunTags({ kubernetes: { journal } }: Survey, tagKey: string): readonly string[] {
+  if (journal?.phase !== 'installing') return []
+  return journal.made.filter(({ type, of }) => type === 'tag' && of === tagKey).map(({ name }) => name)
 }
 
 /** Every group that carries the tag is attached to nodes, and a load balancer works with one group of the cluster alone. */

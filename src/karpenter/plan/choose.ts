@@ -10,9 +10,11 @@ import {
   versionsFor,
 } from '#catalog'
 import type { Survey } from '../survey/survey.ts'
+import { chooseImage } from './choose-image.ts'
 import { chooseInstaller, type InstallerChoice } from './choose-installer.ts'
 import { chooseSecurityGroup, chooseSubnets } from './choose-network.ts'
 import type { Chosen, Options, Refusal, Refuse } from './options.ts'
+import { checkPools } from './pools.ts'
 
 export interface Choices extends InstallerChoice {
   readonly names: ReturnType<typeof karpenterNames>
@@ -42,6 +44,7 @@ export function choose(survey: Survey, options: Options): Decided {
   const refuse: Refuse = (code, field, message, hint) => refusals.push({ code, field, message, hint })
   checkCluster(survey, refuse)
   const { journal } = survey.kubernetes
+  checkPools(survey, options, refuse)
   const discoveryTag = options.discoveryTag ?? journal?.discoveryTag ?? DISCOVERY_TAG
   const subnets = chooseSubnets(survey, options, discoveryTag, refuse)
   const placement = choosePlacement(survey, options, refuse)
@@ -245,21 +248,6 @@ function choosePlacement(survey: Survey, options: Options, refuse: Refuse): Chos
     'Karpenter must not run on its own nodes, and there is no other node that it could run on',
     'make a managed node group with two nodes: eksctl create nodegroup, or aws eks create-nodegroup',
   )
-}
-
-function chooseImage({ kubernetes, image, cluster }: Survey, options: Options, refuse: Refuse): Chosen<string> {
-  const known = options.isUpgrade ? undefined : kubernetes.journal?.image
-  if (known !== undefined)
-    return { value: known, reason: 'pinned at the installation; capt karpenter upgrade changes it' }
-  if (image !== undefined)
-    return { value: image, reason: `what EKS recommends for Kubernetes ${cluster.version} today, pinned` }
-  refuse(
-    'CAPT_KARPENTER_IMAGE',
-    'cluster',
-    `EKS names no Amazon Linux 2023 image for Kubernetes ${cluster.version}`,
-    'check the region and the Kubernetes version of the cluster',
-  )
-  return { value: '', reason: 'refused' }
 }
 
 function notesOn({ kubernetes, hasSpotRole }: Survey, options: Options, nodes: number): readonly string[] {

@@ -1,18 +1,19 @@
 // A plan as files: the documents of the guide for those who apply them by hand, or variables for the Terraform module.
-import { stringify } from 'yaml'
-import { karpenterFluxObjects, nodeTrust } from '#catalog'
+import { toYamlDocuments } from '#api'
+import { fluxChart, karpenterChart, nodeTrust } from '#catalog'
 import type { Survey } from '../survey/survey.ts'
 import type { Options } from './options.ts'
 import type { Plan } from './plan.ts'
-import { chartValues, policyOf, poolObjects, trustOf } from './resources.ts'
+import { poolObjects } from './pools.ts'
+import { chartValues, policyOf, trustOf } from './resources.ts'
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /** By file name. */
 export function guideFiles(survey: Survey, { choices }: Plan, options: Options): Readonly<Record<string, string>> {
   const { version, namespace } = choices
-  const objects = karpenterFluxObjects({
-    version: version.value,
+  const objects = fluxChart({
+    ...karpenterChart(version.value),
     fluxVersion: survey.kubernetes.flux?.version ?? '2.6.0',
     namespace: namespace.value,
     values: chartValues(survey, choices),
@@ -32,9 +33,7 @@ export function guideFiles(survey: Survey, { choices }: Plan, options: Options):
     'node-trust-policy.json': json(nodeTrust(survey.partition)),
     'controller-trust-policy.json': json(trustOf(survey, choices)),
     'controller-policy.json': json(policyOf(survey, choices)),
-    'karpenter.yaml': documents
-      .map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false }))
-      .join('---\n'),
+    'karpenter.yaml': toYamlDocuments(documents),
   }
 }
 

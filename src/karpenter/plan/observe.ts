@@ -3,7 +3,8 @@ import { hashOf } from '#lib'
 import { idOf, type ResourceRef } from '../journal.ts'
 import type { Survey } from '../survey/survey.ts'
 import { hasNodeRole } from './aws-auth.ts'
-import { aliasOf, type Resource } from './resources.ts'
+import { aliasOf } from './pools.ts'
+import type { Resource } from './resources.ts'
 
 /** On everything in AWS that capt makes and that can carry a tag; the value is the name of the cluster. */
 export const OWNER_TAG = 'capt.appthrust.com/karpenter'
@@ -81,6 +82,8 @@ export function observeResource(resource: Resource, survey: Survey): Standing {
       return { is: survey.hasSpotRole ? 'same' : 'absent', what: '', isOurs: false }
     case 'namespace':
       return standing(kubernetes.namespaces.includes(name), undefined)
+    case 'definition':
+      return standing(kubernetes.sharedDefinitions.includes(name), undefined)
     case 'release': {
       const exists = kubernetes.karpenter.some(({ namespace }) => namespace === of) || kubernetes.hasRelease
       const isCurrent = kubernetes.journal?.release === releaseHash(resource)

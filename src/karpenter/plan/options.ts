@@ -9,6 +9,8 @@ export interface Options {
   readonly namespace?: string
   readonly identity?: 'irsa' | 'pod-identity'
   readonly discoveryTag?: string
+  /** Alias of the image to pin. */
+  readonly image?: string
   /** Pools and classes to make instead of the default ones. */
   readonly pools?: readonly NodePoolObject[]
   /** Stop the Cluster Autoscaler and shrink the node groups once Karpenter works. */

@@ -1,8 +1,8 @@
 // The decisions of an installation as a table: what a survey and options lead to, and what is refused with which next step.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Journal, parseJournal, type ResourceRef } from '../journal.ts'
-import { exampleSurvey, group, node, subnet } from '../survey/example.ts'
+import { parseJournal, type ResourceRef } from '../journal.ts'
+import { exampleSurvey, group, exampleJournal as journal, node, subnet } from '../survey/example.ts'
 import type { Survey } from '../survey/survey.ts'
 import { addNodeRole, hasNodeRole, removeNodeRole } from './aws-auth.ts'
 import { terraformVariables } from './files.ts'
@@ -11,20 +11,6 @@ import type { Options } from './options.ts'
 import { isNothingToDo, planInstall } from './plan.ts'
 
 const KEY = 'karpenter.sh/discovery'
-const journal = (more: Partial<Journal> = {}): Journal => ({
-  format: 1,
-  phase: 'installed',
-  cluster: 'demo',
-  region: 'eu-west-1',
-  account: '123456789012',
-  version: '1.14.1',
-  namespace: 'kube-system',
-  identity: 'irsa',
-  discoveryTag: KEY,
-  image: 'al2023@v20261001',
-  made: [],
-  ...more,
-})
 const deployment = (namespace: string, name = 'karpenter') => ({
   namespace,
   name,
@@ -115,6 +101,19 @@ const CHOICES: readonly Choice[] = [
     says: 'subnets with the tag are used',
     survey: { subnets: [subnet('subnet-a', 'a'), subnet('subnet-c', 'c', { tags: { [KEY]: 'demo' } })] },
     picks: { subnets: ['subnet-c'] },
+  },
+  {
+    says: 'an interrupted run goes on with all subnets that it chose',
+    survey: {
+      subnets: [subnet('subnet-a', 'a'), subnet('subnet-b', 'b', { tags: { [KEY]: 'demo' } }), subnet('subnet-c', 'c')],
+      kubernetes: {
+        journal: journal({
+          phase: 'installing',
+          made: ['subnet-a', 'subnet-b'].map((name) => ({ type: 'tag', name, of: KEY, value: 'demo' })),
+        }),
+      },
+    },
+    picks: { subnets: ['subnet-a', 'subnet-b'] },
   },
   {
     says: 'a zone without opt-in is left out',
@@ -213,7 +212,7 @@ const CHOICES: readonly Choice[] = [
     picks: { version: '1.13.0', image: 'al2023@v20261001' },
   },
   {
-    says: 'an upgrade chooses both anew',
+    says: 'an upgrade chooses both again',
     survey: { kubernetes: { journal: journal({ version: '1.13.0' }) } },
     options: { isUpgrade: true },
     picks: { version: '1.14.1', image: 'al2023@v20261102' },
@@ -499,6 +498,19 @@ describe('The plan of a Karpenter installation', () => {
       order,
     )
     assert.ok(order.every((type) => at(type) >= 0))
+  })
+
+  it('removes a definition of Kubernetes later only if the chart brought it', () => {
+    const name = 'capacitybuffers.autoscaling.x-k8s.io'
+    const step = (sharedDefinitions: readonly string[], version?: string) => {
+      const survey = exampleSurvey({ kubernetes: { sharedDefinitions } })
+      const { steps } = planInstall(survey, version ? { version } : {})
+      const found = steps.find(({ resource }) => resource.type === 'definition')
+      return found && [found.resource.name, found.do, found.isOurs]
+    }
+    assert.deepEqual(step([]), [name, 'create', true])
+    assert.deepEqual(step([name]), [name, 'keep', false])
+    assert.equal(step([], '1.13.0'), undefined, 'older charts have none')
   })
 
   it('keeps a role that a person made as it should be, and says that it stays', () => {

@@ -1,12 +1,11 @@
 // Everything an installation consists of, in the order in which it is made, from the choices alone.
 import {
+  compareVersions,
   controllerTrust,
-  defaultNodeClass,
-  defaultNodePool,
   inlineControllerPolicy,
   interruptionQueue,
+  KARPENTER_DEFINITIONS,
   KARPENTER_RELEASE,
-  type NodePoolObject,
   nodeRolePolicies,
   nodeTrust,
   renderKarpenterValues,
@@ -17,6 +16,7 @@ import { FLUX_NAMESPACE } from '../kinds.ts'
 import type { Survey } from '../survey/survey.ts'
 import type { Choices } from './choose.ts'
 import type { Options } from './options.ts'
+import { poolResources, usesSpot } from './pools.ts'
 
 const SERVICE_ACCOUNT = 'karpenter'
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
@@ -38,7 +38,7 @@ const roleArn = ({ partition, accountId }: Survey, name: string): string =>
   `arn:${partition}:iam::${accountId}:role/${name}`
 
 export function resourcesFor(survey: Survey, choices: Choices, options: Options): readonly Resource[] {
-  const { names, namespace, subnets, securityGroup, discoveryTag } = choices
+  const { namespace, subnets, securityGroup, discoveryTag } = choices
   const { cluster } = survey
   const tag = (id: string, about: string): Resource => ({
     type: 'tag',
@@ -61,6 +61,7 @@ export function resourcesFor(survey: Survey, choices: Choices, options: Options)
     ...(['kube-system', 'default'].includes(namespace.value)
       ? []
       : [{ type: 'namespace', name: namespace.value, about: 'of the controller' } as const]),
+    ...sharedDefinitions(choices.version.value),
     {
       type: 'release',
       name: KARPENTER_RELEASE,
@@ -69,20 +70,16 @@ export function resourcesFor(survey: Survey, choices: Choices, options: Options)
       desired: { version: choices.version.value, values: chartValues(survey, choices) } satisfies ReleaseSettings,
       about: `chart ${choices.version.value} by ${choices.installer.value === 'flux' ? 'Flux' : 'helm'}, ${choices.replicas} replicas`,
     },
-    ...poolObjects(survey, choices, options).map(toResource),
+    ...poolResources(survey, choices, options),
   ]
+}
 
-  function toResource(object: NodePoolObject): Resource {
-    return {
-      type: object.kind === 'NodePool' ? 'node-pool' : 'node-class',
-      name: object.metadata.name,
-      desired: object as unknown as Record<string, unknown>,
-      about:
-        object.kind === 'NodePool'
-          ? describePool(object)
-          : `image ${aliasOf(object) ?? 'of its own'}, profile ${names.instanceProfile}`,
-    }
-  }
+/** An API of Kubernetes that the chart brings along: another autoscaler may use it, before capt or after it. */
+function sharedDefinitions(version: string): readonly Resource[] {
+  const about = 'comes with the chart; uninstall removes it unless somebody uses it'
+  return KARPENTER_DEFINITIONS.filter(
+    ({ isShared, since }) => isShared && compareVersions(version, since ?? '1.0') >= 0,
+  ).map(({ name }) => ({ type: 'definition', name, about }))
 }
 
 const fluxOf = (version: string): Resource => ({
@@ -209,42 +206,6 @@ export function chartValues(
             },
           },
   })
-}
-
-/** Classes before the pools that refer to them. */
-export function poolObjects(survey: Survey, choices: Choices, options: Options): readonly NodePoolObject[] {
-  if (options.pools) return [...options.pools].sort((a, b) => a.kind.localeCompare(b.kind))
-  const spec = {
-    clusterName: survey.cluster.name,
-    instanceProfile: choices.names.instanceProfile,
-    zones: choices.zones,
-    amiAlias: choices.image.value,
-    discoveryTag: choices.discoveryTag,
-  }
-  return [defaultNodeClass(spec), defaultNodePool(spec)]
-}
-
-function usesSpot({ pools = [] }: Options): boolean {
-  return pools.some(({ spec }) => JSON.stringify(spec).includes('"spot"'))
-}
-
-export function aliasOf({ spec }: { readonly spec: Readonly<Record<string, unknown>> }): string | undefined {
-  return (spec['amiSelectorTerms'] as readonly { alias?: string }[] | undefined)?.find(({ alias }) => alias)?.alias
-}
-
-function describePool({ spec }: NodePoolObject): string {
-  const { template, limits } = spec as {
-    template?: { spec?: { requirements?: readonly { key: string; operator: string; values?: readonly string[] }[] } }
-    limits?: { cpu?: string }
-  }
-  const named = (key: string) => template?.spec?.requirements?.find((one) => one.key === key)?.values?.join('/')
-  const facts = [
-    named('karpenter.k8s.aws/instance-category'),
-    named('karpenter.sh/capacity-type'),
-    named('topology.kubernetes.io/zone'),
-    limits?.cpu === undefined ? undefined : `at most ${limits.cpu} CPU`,
-  ]
-  return facts.filter(Boolean).join(', ')
 }
 
 const zoneOf = ({ subnets }: Survey, id: string): string => subnets.find((subnet) => subnet.id === id)?.zone ?? ''

@@ -1,4 +1,5 @@
 // A cluster as a survey finds it, for tests: two private subnets, one node group with two nodes, an OIDC provider, Flux.
+import type { Journal } from '../journal.ts'
 import type { AccountSurvey, ClusterSurvey, Survey } from './survey.ts'
 
 const ISSUER = 'oidc.eks.eu-west-1.amazonaws.com/id/ABC'
@@ -7,6 +8,7 @@ type Changes = Partial<Omit<AccountSurvey, 'cluster'>> & {
   readonly cluster?: Partial<AccountSurvey['cluster']>
   readonly kubernetes?: Partial<ClusterSurvey>
   readonly helm?: string
+  readonly hasEmbeddedToken?: boolean
 }
 
 export const subnet = (id: string, zone: string, more: object = {}) => ({
@@ -61,6 +63,7 @@ export function exampleSurvey({ cluster, kubernetes, ...account }: Changes = {})
     hasSpotRole: true,
     image: 'al2023@v20261102',
     helm: undefined,
+    hasEmbeddedToken: false,
     ...account,
     cluster: {
       name: 'demo',
@@ -98,6 +101,8 @@ export function exampleSurvey({ cluster, kubernetes, ...account }: Changes = {})
       nodeClasses: [],
       advised: [],
       journal: undefined,
+      sharedDefinitions: [],
+      stateSuffixes: [],
       ...kubernetes,
     },
   }
@@ -113,5 +118,20 @@ export const pool = (name: string, more: object = {}) => ({
   isRegistering: true,
   labels: {},
   taints: [],
+  ...more,
+})
+
+export const exampleJournal = (more: Partial<Journal> = {}): Journal => ({
+  format: 1,
+  phase: 'installed',
+  cluster: 'demo',
+  region: 'eu-west-1',
+  account: '123456789012',
+  version: '1.14.1',
+  namespace: 'kube-system',
+  identity: 'irsa',
+  discoveryTag: 'karpenter.sh/discovery',
+  image: 'al2023@v20261001',
+  made: [],
   ...more,
 })

@@ -5,11 +5,12 @@ import {
   CustomResourceDefinitionKind,
   conditionOf,
   DeploymentKind,
+  LeaseKind,
   NamespaceKind,
   NodeKind,
   type UnknownObject,
 } from '#api'
-import { KARPENTER_RELEASE, type PlacementNode } from '#catalog'
+import { KARPENTER_DEFINITIONS, KARPENTER_RELEASE, type PlacementNode } from '#catalog'
 import type { Objects } from '#kube'
 import { readJournal } from '../journal.ts'
 import {
@@ -24,14 +25,16 @@ import {
   NodePoolKind,
   OCIRepositoryKind,
   readinessOf,
+  StatefulSetKind,
 } from '../kinds.ts'
 import { type ClusterSurvey, type FoundDeployment, type FoundPool, type FoundWorkload, OLDEST_FLUX } from './survey.ts'
 
-const ADVISED = /(^|-)(coredns|metrics-server|prometheus|grafana)(-|$)/
+const ADVISED = /(^|-)(karpenter|coredns|metrics-server|prometheus|grafana)(-|$)/
 
 export async function readKubernetesSide(objects: Objects): Promise<ClusterSurvey> {
   const deployments = await listAll(objects, DeploymentKind)
   const daemonSets = await listAll(objects, DaemonSetKind)
+  const statefulSets = await listAll(objects, StatefulSetKind)
   const allDefinitions = await listAll(objects, CustomResourceDefinitionKind)
   const namespaces = (await listAll(objects, NamespaceKind)).map(({ metadata }) => metadata.name)
   const definitions = allDefinitions.filter(({ metadata }) => /\.karpenter\.(sh|k8s\.aws)$/.test(metadata.name))
@@ -59,6 +62,9 @@ export async function readKubernetesSide(objects: Objects): Promise<ClusterSurve
       name: one.metadata.name,
       storedVersions: (one as { status?: { storedVersions?: readonly string[] } }).status?.storedVersions ?? [],
     })),
+    sharedDefinitions: KARPENTER_DEFINITIONS.filter(({ isShared }) => isShared)
+      .map(({ name }) => name)
+      .filter((name) => allDefinitions.some(({ metadata }) => metadata.name === name)),
     namespaces,
     hasPodIdentityAgent: daemonSets.some(({ metadata }) => metadata.name === 'eks-pod-identity-agent'),
     mapRoles: await mapRolesOf(objects),
@@ -69,9 +75,22 @@ export async function readKubernetesSide(objects: Objects): Promise<ClusterSurve
     hasDns: found.some(({ name }) => name === 'coredns'),
     chartRange: rangeOf(await getOne(objects, OCIRepositoryKind, { namespace, name: KARPENTER_RELEASE })),
     nodeClasses: classes.map((one) => ({ ...readinessOf(one), aliases: aliasesOf(one) })),
-    advised: deployments.filter(({ metadata }) => ADVISED.test(metadata.name)).map(toWorkload),
+    advised: [
+      ...deployments.map((one) => toWorkload(one, 'Deployment')),
+      ...statefulSets.map((one) => toWorkload(one, 'StatefulSet')),
+    ].filter(({ name }) => ADVISED.test(name)),
     journal: kept?.journal,
+    stateSuffixes: await stateSuffixesOf(objects),
   }
+}
+
+/** By the locks that Terraform makes beside its states: the states themselves hold secrets, and are not read. */
+async function stateSuffixesOf(objects: Objects): Promise<ClusterSurvey['stateSuffixes']> {
+  const locks = await listAll(objects, LeaseKind, { labelSelector: 'tfstate=true' })
+  return locks.map((lock) => ({
+    namespace: lock.metadata.namespace ?? '',
+    suffix: labelOf(lock, 'tfstateSecretSuffix') ?? '',
+  }))
 }
 
 async function mapRolesOf(objects: Objects): Promise<string | undefined> {
@@ -113,10 +132,16 @@ function fluxOwnerOf(object: UnknownObject): string | undefined {
   return undefined
 }
 
-function toWorkload(object: UnknownObject): FoundWorkload {
+function toWorkload(object: UnknownObject, kind: FoundWorkload['kind']): FoundWorkload {
   const { nodeSelector, affinity, tolerations } = (object as Deployment).spec?.template?.spec ?? {}
+  const { namespace = '', name, ownerReferences = [] } = object.metadata
+  const owner = ownerReferences.find(({ controller }) => controller)
+  const writer = owner ? `${owner.kind} ${namespace}/${owner.name}` : fluxOwnerOf(object)
   return {
-    ...toDeployment(object),
+    namespace,
+    name,
+    kind,
+    ...(writer === undefined ? {} : { writer }),
     placement: {
       ...(nodeSelector ? { nodeSelector } : {}),
       ...(affinity ? { affinity } : {}),

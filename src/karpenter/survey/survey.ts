@@ -56,7 +56,12 @@ export interface FoundDeployment {
   readonly fluxOwner?: string
 }
 
-export interface FoundWorkload extends FoundDeployment {
+export interface FoundWorkload {
+  readonly namespace: string
+  readonly name: string
+  readonly kind: 'Deployment' | 'StatefulSet'
+  /** What writes it, and would take a patch back: an operator's object, or one of Flux. */
+  readonly writer?: string
   readonly placement: {
     readonly nodeSelector?: object
     readonly affinity?: object
@@ -85,6 +90,8 @@ export interface ClusterSurvey {
   readonly fluxTraces: readonly string[]
   /** CustomResourceDefinitions of Karpenter, of any era. */
   readonly definitions: readonly { readonly name: string; readonly storedVersions: readonly string[] }[]
+  /** Definitions of the chart that belong to Kubernetes: somebody else may have brought them. */
+  readonly sharedDefinitions: readonly string[]
   readonly namespaces: readonly string[]
   readonly hasPodIdentityAgent: boolean
   /** The VPC CNI and CoreDNS, as add-ons or otherwise. */
@@ -99,13 +106,17 @@ export interface ClusterSurvey {
   readonly hasRelease: boolean
   readonly nodePools: readonly FoundPool[]
   readonly nodeClasses: readonly (Readiness & { readonly aliases: readonly string[] })[]
-  /** What people would not want on nodes that come and go: coredns, metrics-server, prometheus, grafana. */
+  /** What people would not want on nodes that come and go: karpenter, coredns, metrics-server, prometheus, grafana. */
   readonly advised: readonly FoundWorkload[]
   readonly journal: Journal | undefined
+  /** `secret_suffix` of every Terraform state that is kept in the cluster, with its namespace. */
+  readonly stateSuffixes: readonly { readonly namespace: string; readonly suffix: string }[]
 }
 
 export interface Survey extends AccountSurvey {
   readonly kubernetes: ClusterSurvey
   /** Path of helm. */
   readonly helm: string | undefined
+  /** The kubeconfig that was given holds a signed token, which nobody renews. */
+  readonly hasEmbeddedToken: boolean
 }
