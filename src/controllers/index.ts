@@ -1,8 +1,14 @@
 // One folder per kind: observe, decide, act, status. Controllers are started by the registry.
 
 export { measureStages } from './addon-delivery/metrics.ts'
-export { CLUSTER_LABEL, deliveryName, SOURCE_LABEL } from './addon-delivery/names.ts'
+export {
+  CLUSTER_LABEL,
+  CONFIRM_REMOVAL_ANNOTATION,
+  deliveryName,
+  SOURCE_LABEL,
+} from './addon-delivery/names.ts'
 export { fluxManifests } from './addon-delivery/stages/flux/for-others.ts'
+export { planWithdrawal, type Withdrawal } from './addon-delivery/stages/withdrawal.ts'
 export { type ClusterTeardown, clusterTeardown } from './addon-delivery/teardown/cluster.ts'
 export { defaultPipeline } from './addon-pipeline/default-pipeline.ts'
 export { vpcRequest } from './cluster/variables.ts'

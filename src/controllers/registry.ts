@@ -56,6 +56,8 @@ interface ControllerPorts {
   /** Fetches an install file that a pipeline names. */
   readonly fetchText: (url: string) => Promise<string>
   readonly homeNamespace: string
+  /** False for what another manager serves. */
+  readonly accepts: (object: { readonly metadata: { readonly labels?: Readonly<Record<string, string>> } }) => boolean
   readonly watchSecrets: boolean
   /** Terraform runs beside the manager, with its identity: for one namespace only. */
   readonly singleTenant: boolean
@@ -139,7 +141,7 @@ export function controllersOf(ports: ControllerPorts): Controllers {
       instances: ports.instances,
     })
     stops.push(() => deliveries.stop())
-    all.push(addonPipelineController(homes), deliveries)
+    all.push(addonPipelineController({ ...homes, acceptsCluster: ports.accepts }), deliveries)
   }
   return {
     all,

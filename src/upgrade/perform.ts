@@ -3,6 +3,7 @@
 import { AddonDelivery, CAPTControlPlane, type KindRef } from '#api'
 import type { Objects } from '#kube'
 import { type Clock, sleep } from '#lib'
+import { setNodeImage } from './node-image.ts'
 import { planUpgrade, type Step } from './plan.ts'
 import { type ClusterState, readState } from './state.ts'
 
@@ -14,6 +15,8 @@ export interface UpgradePorts {
   readonly clock: Clock
   readonly signal: AbortSignal
   progress(text: string): void
+  /** What is waited for, at every look. */
+  live(text: string): void
 }
 
 export type Outcome =
@@ -23,20 +26,19 @@ export type Outcome =
   | { readonly is: 'stopped'; readonly message: string; readonly hint: string }
   | { readonly is: 'late'; readonly message: string }
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
 /** `waitMs` is the time for all steps; zero requests the first one and returns. */
 export async function performUpgrade(
   ports: UpgradePorts,
   cluster: string,
-  target: string,
-  waitMs: number,
+  { target, image, waitMs }: { readonly target: string; readonly image?: string | undefined; readonly waitMs: number },
 ): Promise<Outcome> {
   const started = ports.clock.monotonic()
   let requested: Step | undefined
   for (;;) {
     const state = await readState(ports.clusterKind, cluster, ports)
-    const { steps } = planUpgrade(state, target)
+    const { steps } = planUpgrade(state, target, image)
     const step = steps[0]
     const waiting = waitingFor(state, step)
     if (!step && waiting === undefined) return { is: 'done', kubernetes: state.kubernetes }
@@ -55,7 +57,8 @@ export async function performUpgrade(
     }
     if (ports.clock.monotonic() - started >= waitMs)
       return { is: 'late', message: waiting ?? `${step!.name} ${step!.to} is not reached yet` }
-    await sleep(ports.clock, LOOK_MS, ports.signal)
+    ports.live(waiting ?? `${step!.name} ${step!.from} -> ${step!.to}: not reached yet`)
+    await sleep(ports.clock, POLL_MS, ports.signal)
   }
 }
 
@@ -63,12 +66,14 @@ export async function performUpgrade(
 function waitingFor(state: ClusterState, step: Step | undefined): string | undefined {
   const moving = state.components.find((one) => one.state !== 'Healthy' && one.state !== 'NotWanted')
   if (moving && moving.state !== 'Failed') return `stage ${moving.stage} is ${moving.state}: ${moving.message}`
+  if (!step && state.nodeImage?.waiting !== undefined) return state.nodeImage.waiting
   if (!step && !state.isSettled) return `the control plane is on its way to Kubernetes ${state.requested}`
   const isIdle = state.kubernetes === state.requested
   return isIdle && !state.isSettled ? `the control plane of Kubernetes ${state.kubernetes} is not ready` : undefined
 }
 
-function stopOf(state: ClusterState, step: Step | undefined, requested: Step | undefined): Outcome | undefined {
+/** Why it cannot go on, with how to go on and how to go back. */
+export function stopOf(state: ClusterState, step: Step | undefined, requested: Step | undefined): Outcome | undefined {
   if (step?.by === 'person')
     return { is: 'stopped', message: `${step.name} ${step.from}: ${step.evidence}`, hint: step.how }
   const failed = state.components.find((one) => one.state === 'Failed')
@@ -88,6 +93,7 @@ const isSame = (step: Step, other: Step | undefined): boolean =>
   step.what === other?.what && step.to === other.to && step.component?.delivery.name === other.component?.delivery.name
 
 async function request({ objects, clusterKind }: UpgradePorts, state: ClusterState, step: Step): Promise<void> {
+  if (step.what === 'node-image') return await setNodeImage(objects, state.nodeImage!, step.to)
   if (step.component) return await override(objects, step.component.delivery, step.component.stage, step.to)
   // Core takes only whole versions.
   const topology = { version: `v${step.to}.0` }

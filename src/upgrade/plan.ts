@@ -15,10 +15,11 @@ import {
   strandedBy,
 } from '#catalog'
 import { CaptError, isCaptError } from '#lib'
+import { followingImage, imageStep } from './node-image.ts'
 import type { ClusterState, ComponentState } from './state.ts'
 
 export interface Step {
-  readonly what: 'kubernetes' | RunningComponent['component']
+  readonly what: 'kubernetes' | 'node-image' | RunningComponent['component']
   readonly name: string
   readonly from: string
   readonly to: string
@@ -37,8 +38,8 @@ export interface UpgradePlan {
   readonly steps: readonly Step[]
 }
 
-/** `target` is what was asked for; the newest version that everything supports when left out. */
-export function planUpgrade(state: ClusterState, target: string | undefined): UpgradePlan {
+/** `target` and `image` are what was asked for; without a target it is the newest version that everything supports. */
+export function planUpgrade(state: ClusterState, target: string | undefined, image?: string): UpgradePlan {
   const to = readTarget(state, target)
   const steps: Step[] = []
   let components = state.components
@@ -54,7 +55,11 @@ export function planUpgrade(state: ClusterState, target: string | undefined): Up
     components = components.map((one) => replace(one, first)).map((one) => pin(one, first))
     steps.push(kubernetesStep(state, from, next))
     follow(next)
+    if (image === undefined) steps.push(...followingImage(state.nodeImage, next))
   }
+  // Last, because an image exists for some versions of Kubernetes alone.
+  const last = to === state.kubernetes || image !== undefined ? imageStep(state.nodeImage, image) : undefined
+  if (last) steps.push(last)
   return { cluster: state.cluster.name, from: state.kubernetes, to, steps }
 }
 

@@ -19,6 +19,7 @@ import { lineOf, type RunningComponent } from '#catalog'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError } from '#lib'
 import { readClusterObjects } from '#view'
+import { type NodeImageState, nodeImageOf } from './node-image.ts'
 
 export interface ComponentState extends RunningComponent {
   readonly stage: string
@@ -43,6 +44,8 @@ export interface ClusterState {
   /** Why the control plane or a delivery needs a person, about what is written now. */
   readonly stops: readonly string[]
   readonly components: readonly ComponentState[]
+  /** Where a node pool boots what the control plane hands out. */
+  readonly nodeImage?: NodeImageState | undefined
 }
 
 /** `kind` is Cluster in the version that the server serves. */
@@ -58,11 +61,17 @@ export async function readState(kind: KindRef, name: string, at: { objects: Obje
       'CAPT_UPGRADE_REFUSED',
       `Cluster ${at.namespace}/${name} was adopted: capt does not change it`,
       {
-        hint: 'whoever made it upgrades it; the version that runs is read, and add-ons follow it',
+        hint: 'its owner upgrades it; the version that runs is read, and add-ons follow it',
       },
     )
-  const components = await Promise.all(deliveries.map((delivery) => componentsOf(delivery, at.objects)))
-  return toState(cluster, controlPlane, deliveries, components.flat(), lineOf(running))
+  const followed = await Promise.all(
+    deliveries.map(async (delivery) => ({ delivery, pipeline: await pipelineOf(delivery, at.objects) })),
+  )
+  const components = followed.flatMap(({ delivery, pipeline }) =>
+    (delivery.status?.stages ?? []).flatMap((stage) => toComponent(stage, delivery, pipeline?.spec.stages)),
+  )
+  const [nodeImage] = followed.flatMap(({ delivery, pipeline }) => nodeImageOf(delivery, pipeline, controlPlane) ?? [])
+  return { ...toState(cluster, controlPlane, deliveries, components, lineOf(running)), nodeImage }
 }
 
 function toState(
@@ -101,15 +110,13 @@ function currentCondition(object: AnyObject, type: string): Condition | undefine
   return isOld ? undefined : found
 }
 
-async function componentsOf(delivery: AddonDelivery, objects: Objects): Promise<readonly ComponentState[]> {
-  const stages = delivery.status?.stages ?? []
-  if (!stages.some(({ component }) => component)) return []
-  const { name, namespace = delivery.metadata.namespace! } = delivery.spec.pipelineRef
-  const pipeline = await objects.get<AddonPipeline>(AddonPipeline, { namespace, name }).catch((error: unknown) => {
+/** Undefined when this person may not read it. */
+async function pipelineOf({ metadata, spec }: AddonDelivery, objects: Objects): Promise<AddonPipeline | undefined> {
+  const { name, namespace = metadata.namespace! } = spec.pipelineRef
+  return await objects.get<AddonPipeline>(AddonPipeline, { namespace, name }).catch((error: unknown) => {
     if (isKubeError(error, 'Forbidden')) return undefined
     throw error
   })
-  return stages.flatMap((stage) => toComponent(stage, delivery, pipeline?.spec.stages))
 }
 
 function toComponent(

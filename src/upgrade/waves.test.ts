@@ -20,6 +20,7 @@ describe('waves', () => {
     upgrade: async () => ({ is: 'done', kubernetes: '1.35' }),
     complaintOf: async () => undefined,
     progress: () => undefined,
+    live: () => undefined,
     ...over,
   })
 
@@ -33,13 +34,16 @@ describe('waves', () => {
       running -= 1
       return { is: 'done', kubernetes: '1.35' } as const
     }
-    const { done } = await performWaves(ports({ upgrade }), [['a', 'b', 'c', 'd', 'e']], { atOnce: 2, soakMs: 0 })
+    const { done } = await performWaves(ports({ upgrade }), [['a', 'b', 'c', 'd', 'e']], {
+      maxConcurrent: 2,
+      soakMs: 0,
+    })
     assert.deepEqual([done.length, most], [5, 2])
   })
 
   it('stop at the first cluster that fails, and name those that were not reached', async () => {
     const upgrade = async (name: string) => (name === 'b' ? stopped : ({ is: 'done', kubernetes: '1.35' } as const))
-    const outcome = await performWaves(ports({ upgrade }), [['a', 'b', 'c'], ['d']], { atOnce: 1, soakMs: 0 })
+    const outcome = await performWaves(ports({ upgrade }), [['a', 'b', 'c'], ['d']], { maxConcurrent: 1, soakMs: 0 })
     assert.deepEqual(outcome, { done: ['a'], failed: [{ name: 'b', outcome: stopped }], notReached: ['c', 'd'] })
   })
 
@@ -50,7 +54,7 @@ describe('waves', () => {
       looks += 1
       return looks > 2 ? `${name} is broken` : undefined
     }
-    const running = performWaves(ports({ clock, complaintOf }), [['a'], ['b']], { atOnce: 1, soakMs: 60_000 })
+    const running = performWaves(ports({ clock, complaintOf }), [['a'], ['b']], { maxConcurrent: 1, soakMs: 60_000 })
     for (let i = 0; i < 10; i += 1) await clock.advance(10_000)
     const { done, failed, notReached } = await running
     assert.deepEqual([done, notReached], [['a'], ['b']])

@@ -19,7 +19,7 @@ import type { DeliveryAction, ObservedDelivery } from './observed.ts'
 import { createProbe, removeProbe } from './probe/act.ts'
 import { clusterOwner, deliverPart, redeliverPart } from './resource-set/deliver-part.ts'
 import { payloadKind } from './resource-set/payloads.ts'
-import { retireSet } from './resource-set/retire-set.ts'
+import { handOverSet, retireSet } from './resource-set/retire-set.ts'
 import { formatGates, parseGates } from './stages/request.ts'
 import { actTeardown } from './teardown/act.ts'
 
@@ -56,6 +56,8 @@ export async function actDelivery(
       return await retryFlux(world, observer, observed, action)
     case 'retire-set':
       return await retireSet(world, observer, observed, action.set)
+    case 'hand-over-set':
+      return await handOverSet(world, observer, observed, action.set, action.to)
     case 'create-probe':
       return await createProbe(world, observer, observed, action.pod)
     case 'remove-probe':

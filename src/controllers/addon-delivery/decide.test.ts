@@ -5,12 +5,15 @@ import { progressing } from './health/finding.ts'
 import { RELEASE_ANNOTATION } from './names.ts'
 import type { ObservedDelivery } from './observed.ts'
 import { aDelivery, aPart, aStage, inShort, minutesAgo, recorded, shippedStage } from './observed-examples.ts'
+import { reportDelivery } from './status.ts'
 
 const deletionTimestamp = minutesAgo(0)
 const annotations = { [RELEASE_ANNOTATION]: 'true' }
 const fault = { code: 'CAPT_X', message: 'does not fit', hint: 'choose another' }
 const openProbe = { stages: [{ name: 'node-pool', state: 'Checking', verification: { startedAt: minutesAgo(1) } }] }
 const deleting = { ...aDelivery().pipeline!, metadata: { ...aDelivery().pipeline!.metadata, deletionTimestamp } }
+const READY = { type: 'Ready', status: 'True', reason: 'Ready', message: '' }
+const WAITS = { ...READY, status: 'False', reason: 'StageFailed', message: 'x' }
 const unwritten = aStage({ parts: [aPart({ isWritten: false })] })
 const unhealthy = aStage({ parts: [aPart({ findings: [progressing('0 of 1')] })] })
 const refused = aStage({ stage: shippedStage('karpenter', { needs: [] }), rendered: { is: 'refused', ...fault } })
@@ -38,6 +41,8 @@ const TABLE: readonly (readonly [string, ObservedDelivery, string])[] = [
     'remove-finalizer',
   ],
   ['is paused', aDelivery({ pause: 'The Cluster is paused' }), 'waiting Paused'],
+  ['is paused while it is ready', aDelivery({ pause: 'x', status: { conditions: [READY] } }), 'done'],
+  ['is paused while it waits', aDelivery({ pause: 'x', status: { conditions: [WAITS] } }), 'waiting StageFailed'],
   ['is paused before it has a finalizer', aDelivery({ pause: 'x', metadata: { finalizers: [] } }), 'waiting Paused'],
   ['has no finalizer', aDelivery({ metadata: { finalizers: [] } }), 'add-finalizer'],
   ['has no owner', aDelivery({ isAdopted: false }), 'adopt'],
@@ -60,6 +65,19 @@ describe('an AddonDelivery that', () => {
   for (const [what, observed, expected] of TABLE)
     it(`${what}: ${expected}`, () => {
       assert.equal(inShort(decideDelivery(observed)), expected)
+    })
+})
+
+describe('the condition Paused of an AddonDelivery', () => {
+  for (const [name, pause, expected] of [
+    ['is True with the cause', 'The Cluster is paused', 'True The Cluster is paused'],
+    ['is False without a pause', undefined, 'False '],
+  ] as const)
+    it(name, () => {
+      const observed = aDelivery({ pause })
+      const { conditions = [] } = reportDelivery(observed, decideDelivery(observed))
+      const { status, message } = conditions.find(({ type }) => type === 'Paused')!
+      assert.equal(`${status} ${message}`, expected)
     })
 })
 

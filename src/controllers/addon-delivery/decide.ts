@@ -2,6 +2,7 @@
 // Pure: same observation, same decision.
 import { ALLOW_NAMESPACES_ANNOTATION, type AnyObject } from '#api'
 import { act, type Decision, done, doneFor, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
+import { keepReady } from '../shared/pause.ts'
 import { CONFIRM_REMOVAL_ANNOTATION, DELIVERY_FINALIZER, RELEASE_ANNOTATION } from './names.ts'
 import type { DeliveryAction, ObservedDelivery } from './observed.ts'
 import { openProbes } from './probe/probe.ts'
@@ -20,7 +21,7 @@ export function decideDelivery(observed: ObservedDelivery): Decision<DeliveryAct
   if (lifecycle === 'released') return doneFor(recheckSeconds(delivery.metadata.uid))
   if (lifecycle === 'moved') return act<DeliveryAction>({ do: 'remove-finalizer' })
   if (isGoing && isReleased(delivery)) return act<DeliveryAction>(...dropProbes(observed), { do: 'remove-finalizer' })
-  if (lifecycle === 'paused') return waiting('Paused', observed.pause ?? '')
+  if (lifecycle === 'paused') return keepReady(delivery)
   if (teardown) return decideGoing(observed, isGoing)
   if (!hasFinalizer(delivery, DELIVERY_FINALIZER)) return act<DeliveryAction>({ do: 'add-finalizer' })
   if (!observed.isAdopted) return act<DeliveryAction>({ do: 'adopt' })
@@ -77,6 +78,11 @@ function stopOf(observed: ObservedDelivery): Decision<DeliveryAction> | undefine
     )
   if (observed.planFault) return stalled('PipelineInvalid', observed.planFault.message, observed.planFault.hint)
   if (spec.suspend) return waiting('Suspended', 'spec.suspend is set')
+  if (observed.revision?.is === 'unknown')
+    return waiting(
+      'WaitingForWave',
+      `Revision ${observed.revision.revision} is left as it is until the wave of this Cluster`,
+    )
   if (!observed.areSetsServed) {
     const message = 'The API server does not serve ClusterResourceSet'
     return stalled(

@@ -16,6 +16,7 @@ import {
   keyText,
 } from '#api'
 import type { Cache } from '#kube'
+import { jsonEqual } from '#lib'
 import type { Controller, Wake } from '#runtime'
 import { actDelivery } from './act.ts'
 import { decideDelivery } from './decide.ts'
@@ -66,6 +67,17 @@ export function addonDeliveryController(ports: DeliveryPorts): DeliveryControlle
   }
 }
 
+/** Counts and waves in its status concern no delivery. */
+function isSamePipeline(now: AnyObject, before: AnyObject): boolean {
+  const partOf = ({ metadata, spec, status }: AddonPipeline) => [
+    metadata.deletionTimestamp,
+    metadata.annotations,
+    spec,
+    status?.revisions,
+  ]
+  return jsonEqual(partOf(now as AddonPipeline), partOf(before as AddonPipeline))
+}
+
 const clusterIdOf = (delivery: AddonDelivery) => `${delivery.metadata.namespace}/${delivery.spec.clusterName}`
 
 function wakesOf(ports: DeliveryPorts): readonly Wake[] {
@@ -104,7 +116,7 @@ function wakesOf(ports: DeliveryPorts): readonly Wake[] {
   return [
     { kind: clusterKind(ports.clusterApi), toKeys: byName },
     { kind: CAPTControlPlane, toKeys: byOwner },
-    { kind: AddonPipeline, toKeys: byPipeline },
+    { kind: AddonPipeline, toKeys: byPipeline, ignores: isSamePipeline },
     { kind: ConfigMapKind, toKeys: usersOf },
     ...sets,
   ]

@@ -16,6 +16,7 @@ import { isKubeError, type Projected } from '#kube'
 import { isCaptError } from '#lib'
 import type { World } from '#runtime'
 import { mayFollow } from '../addon-pipeline/consent.ts'
+import { type Followed as FollowedRevision, followRevision } from '../addon-pipeline/revision.ts'
 import type { Workload } from '../shared/workload.ts'
 import { isWorking } from './health/finding.ts'
 import { targetOf } from './health/read.ts'
@@ -59,7 +60,7 @@ export async function observeDelivery(
   const clusterKey = { namespace, name: delivery.spec.clusterName }
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
-  const { pipeline, isForbidden } = pipelineOf(world, delivery, ports)
+  const { pipeline, isForbidden, revision } = pipelineOf(world, delivery, ports)
   const controlPlane = cluster && controlPlaneOf(world.cache, cluster)
   const isAuto = isAutoMode(controlPlane)
   const { ordered, skipped, planFault } = planOf(pipeline, controlPlane, cluster?.labels ?? {})
@@ -69,6 +70,7 @@ export async function observeDelivery(
     cluster,
     pipeline,
     isPipelineForbidden: isForbidden,
+    revision,
     pause: pauseOf(cluster, delivery),
     conflict: cluster && pipeline ? conflictOf(world, ports, delivery, cluster.labels) : undefined,
     planFault,
@@ -90,7 +92,11 @@ export async function observeDelivery(
   const isStill =
     base.pause !== undefined ||
     (!isGoing &&
-      (base.conflict !== undefined || planFault !== undefined || delivery.spec.suspend || !ports.resourceSets))
+      (base.conflict !== undefined ||
+        planFault !== undefined ||
+        revision?.is === 'unknown' ||
+        delivery.spec.suspend ||
+        !ports.resourceSets))
   if (isStill) {
     observer.watches.release(clusterKey)
     return base
@@ -173,14 +179,22 @@ interface Followed {
   readonly pipeline: Projected<AddonPipeline> | undefined
   /** It exists, and does not let deliveries of this namespace follow it. */
   readonly isForbidden: boolean
+  readonly revision?: Omit<FollowedRevision, 'pipeline'>
 }
 
-/** The pipeline that a delivery names. Without its consent nothing of it is read. */
+/** The pipeline that a delivery names, in the revision that the delivery has. Without its consent nothing of it is read. */
 function pipelineOf(world: World, delivery: Projected<AddonDelivery>, { homeNamespace }: DeliveryPorts): Followed {
   const { name, namespace = delivery.metadata.namespace! } = delivery.spec.pipelineRef
   const pipeline = world.cache.get<AddonPipeline>(AddonPipeline, { namespace, name })
   const isForbidden = pipeline !== undefined && !mayFollow(delivery.metadata.namespace ?? '', pipeline, homeNamespace)
-  return { pipeline: isForbidden ? undefined : pipeline, isForbidden }
+  if (!pipeline || isForbidden) return { pipeline: undefined, isForbidden }
+  const followed = followRevision(pipeline, delivery)
+  // A teardown goes by the newest content where the earlier one is not known.
+  return {
+    pipeline: followed.is === 'unknown' ? pipeline : followed.pipeline,
+    isForbidden,
+    revision: { is: followed.is, revision: followed.revision },
+  }
 }
 
 function planOf(

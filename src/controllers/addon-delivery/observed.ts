@@ -87,6 +87,8 @@ export interface ObservedDelivery {
   readonly pipeline: Projected<AddonPipeline> | undefined
   /** The pipeline exists and does not allow deliveries of this namespace; it counts as absent. */
   readonly isPipelineForbidden: boolean
+  /** Which revision of the pipeline that is. `unknown`: an earlier one whose content is gone. */
+  readonly revision?: { readonly is: 'newest' | 'earlier' | 'unknown'; readonly revision: string } | undefined
   readonly pause: string | undefined
   /** Another pipeline wants the same stage: `stage flux is also wanted by default/other`. */
   readonly conflict: string | undefined
@@ -120,6 +122,8 @@ export type DeliveryAction =
   | { readonly do: 'retry-flux'; readonly target: Target; readonly attempt: number }
   /** A set that no part of the stage needs any more, with what it delivered. */
   | { readonly do: 'retire-set'; readonly set: string }
+  /** A set whose objects others keep now: they stay, without our label. */
+  | { readonly do: 'hand-over-set'; readonly set: string; readonly to: string }
   | { readonly do: 'create-probe'; readonly pod: AnyObject }
   | { readonly do: 'remove-probe'; readonly stage: string }
   | { readonly do: 'teardown'; readonly action: TeardownAction }

@@ -1,7 +1,8 @@
 // The status of an AddonDelivery: one entry per stage with delivered and healthy as two columns, and progress.
-import { ADDONS_HEALTHY, conditionOf, RETRY_ANNOTATION, type StageStatus, type TeardownStatus } from '#api'
+import { ADDONS_HEALTHY, conditionOf, RETRY_ANNOTATION, type StageStatus, type TeardownStatus, UP_TO_DATE } from '#api'
 import { formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
+import { pausedCondition } from '../shared/conditions.ts'
 import { decideStages } from './decide.ts'
 import { summarize } from './health/health.ts'
 import { healthHint } from './health/hints.ts'
@@ -20,6 +21,7 @@ export function reportDelivery(observed: ObservedDelivery, decision: Decision<De
   const decided = decideStages(observed)
   const fields = {
     handledRetry: observed.delivery.metadata.annotations?.[RETRY_ANNOTATION],
+    ...revisionFields(observed),
     kubernetesVersion: observed.kubernetes,
     stages:
       decided.length > 0
@@ -33,9 +35,11 @@ export function reportDelivery(observed: ObservedDelivery, decision: Decision<De
   const foreign = reportForeignSets(observed)
   const ignored = reportIgnored(observed.skipped ?? [], conditionOf(observed.delivery, 'RequestIgnored'))
   const conditions = [
+    pausedCondition(observed.pause),
     progressing(decided, decision),
     ...healthOf(decided),
     ...degradedOf(observed, decided),
+    ...upToDate(observed),
     ...foreign.conditions,
     ...ignored.conditions,
   ]
@@ -45,6 +49,22 @@ export function reportDelivery(observed: ObservedDelivery, decision: Decision<De
     failed: decided.flatMap(failedAttempt),
     warnings: [...foreign.warnings, ...ignored.warnings],
   }
+}
+
+function revisionFields({ delivery, revision, nowMs }: ObservedDelivery) {
+  const { status } = delivery
+  if (!revision || revision.is === 'unknown' || status?.revision === revision.revision) return {}
+  return { revision: revision.revision, revisionSince: toTimestamp(nowMs) }
+}
+
+/** As it was while there is no pipeline that it may follow. */
+function upToDate({ delivery, revision }: ObservedDelivery): readonly ConditionDraft[] {
+  if (!revision) return []
+  const { name, namespace = delivery.metadata.namespace } = delivery.spec.pipelineRef
+  const message = `AddonPipeline ${namespace}/${name} has changed; this Cluster gets the change in its wave`
+  return revision.is === 'newest'
+    ? [{ type: UP_TO_DATE, status: 'True', reason: 'NewestRevision', message: '' }]
+    : [{ type: UP_TO_DATE, status: 'False', reason: 'WaitingForWave', message }]
 }
 
 /** Trouble of a kind that the status did not show yet; counts in its message may change. `failedAt` is set once an attempt. */
@@ -86,8 +106,8 @@ function healthOf(decided: readonly StageDecision[]): readonly ConditionDraft[] 
   const reason = failed.length > 0 ? 'StageFailed' : 'NotYetHealthy'
   const texts = (failed.length > 0 ? failed : sick).map((one) => {
     const { decision, state } = one
-    const said = decision.is === 'waiting' || decision.is === 'stalled' ? decision.message : state
-    return `${one.observed.stage.name}: ${troubleOf(one)?.message ?? said}`
+    const message = decision.is === 'waiting' || decision.is === 'stalled' ? decision.message : state
+    return `${one.observed.stage.name}: ${troubleOf(one)?.message ?? message}`
   })
   return [{ type, status: failed.length > 0 ? 'False' : 'Unknown', reason, message: texts.join('; ') }]
 }
@@ -139,7 +159,7 @@ function reportTeardown(observed: ObservedDelivery): StatusReport {
   })
   return {
     fields: { stages, teardown: isOver && !isWhole ? undefined : status },
-    conditions: isWhole ? [tornDown, moving] : [moving],
+    conditions: [pausedCondition(observed.pause), ...(isWhole ? [tornDown] : []), moving],
     failed: isOver && isWhole && observed.teardown!.finished === undefined ? leftBehind(status) : [],
   }
 }
@@ -162,8 +182,8 @@ function toStageStatus(decided: StageDecision, nowMs: number): StageStatus {
   const rows = observed.parts.filter((part, i) => i === 0 || part.isWritten).flatMap((part) => part.rows)
   const equal = rows.length > 0 && rows.every((row) => row.equal)
   const deliveredSince = equal ? ((before?.delivered?.equal ? before.delivered.since : undefined) ?? now) : undefined
-  const looked = observed.parts.some((part) => part.findings !== undefined)
-  const health = state === 'Healthy' ? 'True' : looked ? 'False' : 'Unknown'
+  const isChecked = observed.parts.some((part) => part.findings !== undefined)
+  const health = state === 'Healthy' ? 'True' : isChecked ? 'False' : 'Unknown'
   const healthySince = before?.healthy?.status === health ? (before.healthy.since ?? now) : now
   const verification = recordProof(observed, decided.verification)
   const redelivery = recordRedeliveries(observed.parts, before, decided.redelivered, nowMs)

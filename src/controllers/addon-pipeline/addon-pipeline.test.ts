@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { readCluster } from '#api'
 import { PIPELINE_FINALIZER } from '../addon-delivery/names.ts'
+import { decide } from './decide.ts'
 import { defaultPipeline } from './default-pipeline.ts'
-import { decide, type ObservedPipeline } from './index.ts'
+import type { ObservedPipeline } from './observed.ts'
 
 const pipeline = defaultPipeline('capt-system')
 const held = { ...pipeline, metadata: { ...pipeline.metadata, finalizers: [PIPELINE_FINALIZER] } }

@@ -1,5 +1,6 @@
-// Which namespaces a pipeline serves. A pipeline has its stages rendered from Secrets of its own namespace, so
-// whoever names it must be served by it: in selecting, in delivering and in blocking its deletion. Pure.
+// Which namespaces a pipeline serves. A pipeline has its stages rendered from Secrets of its own namespace, so an
+// object that names it must be in a namespace that it serves: in selecting, in delivering and in blocking its deletion.
+// Pure.
 import { type AddonPipeline, allowsNamespace } from '#api'
 
 /** Whether the pipeline delivers to Clusters of `namespace` on its own. Only the namespace of capt itself may serve others. */

@@ -44,7 +44,7 @@ export function defaultPipeline(namespace: string): AddonPipeline {
           name: 'node-pool',
           needs: ['karpenter'],
           enabledBy: [KARPENTER_REQUEST, NODE_POOL_REQUEST, { key: KARPENTER_GATE, value: 'true' }],
-          nodePool: { name: 'default', amiAlias: 'al2023@latest' },
+          nodePool: { name: 'default' },
           ...shared,
         },
       ],

@@ -1,8 +1,9 @@
 // Decides the next step for one CAPTBootstrapConfig. Pure: same observation, same decision.
-import { type CAPTBootstrapConfig, CAPTControlPlane, type ClusterFacts, isDeletedForMove, pauseOf } from '#api'
+import { type CAPTBootstrapConfig, type ClusterFacts, isDeletedForMove, pauseOf } from '#api'
 import type { Projected } from '#kube'
 import { act, type Decision, done, stalled, waiting } from '#runtime'
 import { waitForOwner } from '../shared/grace-period.ts'
+import { refuseControlPlane } from '../shared/node-version.ts'
 import { decidePaused } from '../shared/pause.ts'
 import { type JoinFacts, nodeUserData } from './user-data.ts'
 
@@ -43,13 +44,8 @@ export function decide(observed: Observed): Decision<Action> {
 }
 
 function decideUserData({ object, cluster, join }: Observed): Decision<Action> {
-  const ref = cluster?.controlPlaneRef
-  if (ref && ref.kind !== CAPTControlPlane.kind)
-    return stalled(
-      'ControlPlaneUnsupported',
-      `The control plane of the Cluster is a ${ref.kind}: nodeadm joins one of EKS that capt made`,
-      'use a CAPTControlPlane, or the bootstrap provider of that control plane',
-    )
+  const unsupported = refuseControlPlane(cluster?.controlPlaneRef, 'a node with nodeadm', 'bootstrap configuration')
+  if (unsupported) return unsupported
   if (!cluster?.controlPlaneInitialized)
     return waiting('WaitingForControlPlane', `Waiting for the control plane of Cluster ${cluster?.name}`)
   if (join.is === 'missing')

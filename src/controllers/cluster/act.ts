@@ -1,8 +1,8 @@
 // Executes the actions that were decided for a CAPTCluster. Every action is idempotent.
 import { CAPTCluster, CLUSTER_FINALIZER, keyOf, WorkspaceTemplateApply } from '#api'
-import { addFinalizer, removeFinalizer, type World } from '#runtime'
+import type { World } from '#runtime'
 import { retainApply, writeApply } from '../shared/apply.ts'
-import { setBlockMove } from '../shared/block-move.ts'
+import { actOnLifecycle } from '../shared/lifecycle.ts'
 import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 
@@ -11,11 +11,9 @@ export async function actOnCluster(world: World, observed: Observed, action: Act
   const { object, apply } = observed
   switch (action.do) {
     case 'add-finalizer':
-      return addFinalizer(objects, CAPTCluster, object, CLUSTER_FINALIZER)
     case 'remove-finalizer':
-      return removeFinalizer(objects, CAPTCluster, object, CLUSTER_FINALIZER)
     case 'unblock-move':
-      return setBlockMove(objects, CAPTCluster, object, false)
+      return actOnLifecycle(objects, CAPTCluster, object, CLUSTER_FINALIZER, action.do)
     case 'write-apply': {
       const { name } = action.request
       await writeApply(objects, action.request)

@@ -1,17 +1,18 @@
 // Decides the next step for one CAPTCluster. Pure: same observation, same decision.
 import { blocksMove, CLUSTER_FINALIZER, pauseOf } from '#api'
 import type { Json } from '#lib'
-import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
-import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { act, type Decision, done, hasFinalizer, stalled, waiting } from '#runtime'
+import { type ApplyRequest, isUpToDate, refuseApply } from '../shared/apply.ts'
 import { waitForApply, waitForCluster } from '../shared/grace-period.ts'
-import { decidePaused } from '../shared/pause.ts'
+import { decideLifecycle } from '../shared/lifecycle.ts'
 import { decideDelete } from './decide-delete.ts'
 import type { NameReport } from './name/choose.ts'
 import type { Observed } from './observe.ts'
 import { vpcRequest } from './variables.ts'
 
-/** Whoever has the name may go; AWS and the template are waited for. */
+/** A name that is taken may become free. */
 const NAME_RETRY_SECONDS = 60
+/** AWS has not answered yet, or the template does not exist yet. */
 const NAME_WAIT_SECONDS = 2
 
 export type Action =
@@ -22,18 +23,12 @@ export type Action =
 
 export function decide(observed: Observed): Decision<Action> {
   const { object, cluster, facts } = observed
-  switch (lifecycleOf(object, CLUSTER_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decidePaused(object, facts.running)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideNetwork(observed)
-  }
+  return decideLifecycle<Action>(object, CLUSTER_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: facts.running,
+    deleting: () => decideDelete(observed),
+    active: () => decideNetwork(observed),
+  })
 }
 
 function decideNetwork(observed: Observed): Decision<Action> {
@@ -45,15 +40,12 @@ function decideNetwork(observed: Observed): Decision<Action> {
   if (unnamed) return unnamed
   const request = requestOf(observed)
   if (!request) return done
-  if (apply?.metadata.deletionTimestamp)
-    return waiting('VPCDeleting', `${request.name} is being deleted; it is made again when it is gone`)
-  const foreign = apply && foreignOwner(apply, object)
-  if (foreign)
-    return stalled(
-      'VPCNameTaken',
-      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
-      'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTCluster',
-    )
+  const refused = refuseApply(apply, request, {
+    deleting: 'VPCDeleting',
+    taken: 'VPCNameTaken',
+    hint: 'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTCluster',
+  })
+  if (refused) return refused
   if (!isUpToDate(apply, request)) return act({ do: 'write-apply', request })
 
   const { state } = facts

@@ -1,8 +1,7 @@
-// The request for the VPC run. Every field of the spec that reaches Terraform has its variable here; text goes to
-// `variables` (older templates substitute it), lists, maps and booleans go to `values`.
+// The request for the VPC run: the fields of TERRAFORM_FIELDS, and what is computed here.
 import type { CAPTCluster } from '#api'
 import type { ApplyRequest } from '../shared/apply.ts'
-import { credentials, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
+import { credentials, fieldVariables, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
 
 export function vpcApplyName(object: CAPTCluster, cluster: string): string {
   return object.spec.workspaceTemplateApplyName ?? `${cluster}-vpc`
@@ -13,7 +12,6 @@ export function vpcRequest(object: CAPTCluster, cluster: string, inAws: string):
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
   if (!spec.vpcTemplateRef) return undefined
-  const { name, cidr, singleNatGateway } = spec.vpcConfig ?? {}
   return {
     name: vpcApplyName(object, cluster),
     namespace,
@@ -24,14 +22,14 @@ export function vpcRequest(object: CAPTCluster, cluster: string, inAws: string):
       variables: {
         cluster_name: inAws,
         region: spec.region,
-        vpc_name: name ?? `${spec.clusterName === undefined ? inAws : cluster}-vpc`,
+        vpc_name: spec.vpcConfig?.name ?? `${spec.clusterName === undefined ? inAws : cluster}-vpc`,
         environment: spec.additionalTags?.['Environment'] ?? 'production',
-        ...(cidr === undefined ? {} : { vpc_cidr: cidr }),
+        ...fieldVariables('CAPTCluster', spec, 'text'),
         ...tagVariables(spec.additionalTags),
       },
       values: {
         ...unlessEmpty('tags', spec.additionalTags),
-        ...(singleNatGateway === undefined ? {} : { single_nat_gateway: singleNatGateway }),
+        ...fieldVariables('CAPTCluster', spec, 'value'),
         ...roleValues(spec.identity),
       },
       writeConnectionSecretToRef: { name: `${cluster}-vpc-connection`, namespace },

@@ -2,12 +2,12 @@
 
 import { blocksMove, CAPTCluster, CONTROL_PLANE_FINALIZER, type Endpoint, isAdopted, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
-import { act, type Decision, done, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
+import { act, type Decision, done, hasFinalizer, stalled, waiting } from '#runtime'
 import type { TeardownPhase } from '../addon-delivery/teardown/cluster.ts'
-import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { type ApplyRequest, isUpToDate, refuseApply } from '../shared/apply.ts'
 import { secondsLeft } from '../shared/deadline.ts'
 import { waitForApply, waitForCluster } from '../shared/grace-period.ts'
-import { decidePaused } from '../shared/pause.ts'
+import { decideLifecycle } from '../shared/lifecycle.ts'
 import { decideAdopted } from './adopted/decide.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideVersion, type VersionRules } from './decide-version.ts'
@@ -31,18 +31,13 @@ const DEFAULT_VPC_MINUTES = 15
 
 export function decide(observed: Observed, rules: VersionRules = {}): Decision<Action> {
   const { object, cluster, facts } = observed
-  switch (lifecycleOf(object, CONTROL_PLANE_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decideRefresh(observed) ?? decidePaused(object, facts.running)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideControlPlane(observed, rules)
-  }
+  return decideLifecycle<Action>(object, CONTROL_PLANE_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: facts.running,
+    paused: () => decideRefresh(observed),
+    deleting: () => decideDelete(observed),
+    active: () => decideControlPlane(observed, rules),
+  })
 }
 
 function decideControlPlane(observed: Observed, rules: VersionRules): Decision<Action> {
@@ -62,18 +57,14 @@ function decideControlPlane(observed: Observed, rules: VersionRules): Decision<A
       'set spec.controlPlaneConfig.region, or spec.region of the CAPTCluster',
     )
   if (!request) return decideAdopted(observed) ?? decideRun(observed)
-  const refused = decideVersion(observed, rules)
+  const refused =
+    decideVersion(observed, rules) ??
+    refuseApply(apply, request, {
+      deleting: 'WorkspaceDeleting',
+      taken: 'WorkspaceNameTaken',
+      hint: 'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTControlPlane',
+    })
   if (refused) return refused
-
-  if (apply?.metadata.deletionTimestamp)
-    return waiting('WorkspaceDeleting', `${request.name} is being deleted; it is made again when it is gone`)
-  const foreign = apply && foreignOwner(apply, object)
-  if (foreign)
-    return stalled(
-      'WorkspaceNameTaken',
-      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
-      'set spec.workspaceTemplateApplyName to a name of its own on a new CAPTControlPlane',
-    )
   if (!isUpToDate(apply, request)) return decideSpotRole(observed) ?? act({ do: 'write-apply', request })
   return decideRun(observed)
 }

@@ -34,7 +34,7 @@ export async function resolveIdentity(
     throw new CaptError(
       'CAPT_IDENTITY_INVALID',
       `Secret ${at}/${secretRef.name} has keys that credentials may not have: ${refused.join('; ')}`,
-      { hint: 'remove them from the Secret; docs/security.md lists what it may contain' },
+      { hint: 'remove them from the Secret; capt explain CAPT_IDENTITY_INVALID says which keys it needs' },
     )
   return { keys: keysOf(secret, `${at}/${secretRef.name}`), ...role }
 }

@@ -18,11 +18,11 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { RunningComponent } from '#catalog'
-import type { Cache, Projected } from '#kube'
+import type { Projected } from '#kube'
 import { hashOf } from '#lib'
 import type { World } from '#runtime'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../shared/apply.ts'
-import { BY_CLUSTER, clusterNameOf, ownerClusterOf } from '../shared/owner-cluster.ts'
+import { BY_CLUSTER, clusterNameOf, ownerClusterOf, referred } from '../shared/owner-cluster.ts'
 import type { ClusterPart } from '../shared/wakes.ts'
 import type { Described, Descriptions } from './adopted/descriptions.ts'
 import { factsOfAdopted } from './adopted/facts.ts'
@@ -121,7 +121,7 @@ export async function observeControlPlane(
   const namespace = object.metadata.namespace ?? ''
   const clusterName = clusterNameOf(object)
   const cluster: Observed['cluster'] = ownerClusterOf(cache, clusterKind, object)
-  const infra = infraOf(cache, cluster)
+  const infra = referred<CAPTCluster>(cache, CAPTCluster, namespace, cluster?.infrastructureRef)
   const described = isAdopted(object) ? descriptions.read(keyOf(object)) : undefined
   const name = eksApplyName(object, clusterName)
   const apply = described ? undefined : cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
@@ -169,12 +169,6 @@ export async function observeControlPlane(
         : undefined,
     nowMs: clock.now(),
   }
-}
-
-function infraOf(cache: Cache, cluster: Observed['cluster']): Projected<CAPTCluster> | undefined {
-  const ref = cluster?.infrastructureRef
-  if (ref?.kind !== CAPTCluster.kind || ref.group !== CAPTCluster.group) return undefined
-  return cache.get<CAPTCluster>(CAPTCluster, { namespace: cluster!.namespace, name: ref.name })
 }
 
 /** Hash of everything the Secrets are made from: run, outputs, region, identity. */

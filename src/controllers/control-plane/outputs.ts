@@ -20,8 +20,8 @@ export interface Connection {
   /** PEM, base64. */
   readonly caData: string
   /**
-   * The cluster that tokens are signed for. Never from the connection Secret: whoever may edit Secrets would get a token of
-   * capt's own identity for any cluster.
+   * The cluster that tokens are signed for. Never from the connection Secret: a user who may edit Secrets would get a
+   * token of capt's own identity for any cluster.
    */
   readonly clusterName: string
 }

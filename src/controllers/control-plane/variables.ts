@@ -1,15 +1,16 @@
-// The request for the EKS run: every field of the spec that reaches Terraform, and the network of the CAPTCluster.
+// The request for the EKS run: the fields of TERRAFORM_FIELDS, and the network of the CAPTCluster.
 import {
   type CAPTCluster,
   type CAPTControlPlane,
   isExternallyManaged,
   type ObjectRef,
+  TERRAFORM_FIELDS,
   type WorkspaceTemplateApply,
 } from '#api'
-import type { Json, JsonObject } from '#lib'
+import { type JsonObject, ownValueAt } from '#lib'
 import type { ApplyRequest, Identity } from '../shared/apply.ts'
 import { ownerTagOf } from '../shared/aws/owner-tag.ts'
-import { credentials, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
+import { credentials, fieldVariables, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
 import { eksVersion } from './version.ts'
 
 /** What the control plane reads from the CAPTCluster of its Cluster. */
@@ -76,7 +77,7 @@ export function eksRequest(
 ): ApplyRequest {
   const { spec } = object
   const namespace = object.metadata.namespace ?? ''
-  const { endpointAccess, access, addons, compute, karpenter, timeouts, values = {} } = spec.controlPlaneConfig ?? {}
+  const { timeouts, values = {} } = spec.controlPlaneConfig ?? {}
   const identity = identityOf(object, network)
   const isTagged = !earlier || earlier.spec.variables?.['cluster_owner'] !== undefined
   return {
@@ -93,8 +94,7 @@ export function eksRequest(
         kubernetes_version: eksVersion(spec.version) ?? spec.version,
         region,
         ...(network.vpcId === undefined ? {} : { vpc_id: network.vpcId }),
-        ...booleanText('endpoint_public_access', endpointAccess?.public),
-        ...booleanText('endpoint_private_access', endpointAccess?.private),
+        ...fieldVariables('CAPTControlPlane', spec, 'text'),
         ...tagVariables(spec.additionalTags),
       },
       values: {
@@ -102,12 +102,7 @@ export function eksRequest(
         ...unlessEmpty('tags', spec.additionalTags),
         ...unlessEmpty('private_subnets', network.privateSubnets),
         ...unlessEmpty('public_subnets', network.publicSubnets),
-        ...(endpointAccess?.publicCIDRs ? { endpoint_public_access_cidrs: endpointAccess.publicCIDRs } : {}),
-        ...(access ? { access: access.map(toAccess) } : {}),
-        ...(addons ? { addons: toAddons(addons) } : {}),
-        // Left out otherwise: the inputs of clusters from before the field stay as they are.
-        ...karpenterValues(karpenter),
-        ...(compute === 'AutoMode' ? { auto_mode: true } : {}),
+        ...fieldVariables('CAPTControlPlane', spec, 'value'),
         ...roleValues(identity),
       },
       writeConnectionSecretToRef: { name: connectionSecretName(cluster), namespace },
@@ -118,74 +113,26 @@ export function eksRequest(
   }
 }
 
-/** Variables that fields and other objects set, or that the embedded home fills in. */
-const RESERVED = new Set([
+/** Variables that other objects set, or that the embedded home fills in. */
+const SET_ELSEWHERE = [
   'cluster_name',
   'cluster_owner',
-  'kubernetes_version',
-  'region',
   'vpc_id',
   'private_subnets',
   'public_subnets',
-  'endpoint_public_access',
-  'endpoint_private_access',
-  'endpoint_public_access_cidrs',
-  'access',
-  'addons',
-  'auto_mode',
-  'tags',
-  'assume_role_arn',
-  'assume_role_external_id',
   'workload_endpoint',
   'workload_ca',
   'workload_token',
-])
+]
 
 /** Names in `controlPlaneConfig.values` that are set elsewhere. */
 export function reservedValues({ spec }: CAPTControlPlane): readonly string[] {
-  const own = karpenterValues(spec.controlPlaneConfig?.karpenter)
+  const isSet = (field: string) => ownValueAt(spec, field.split('.')) !== undefined
+  const byFields = TERRAFORM_FIELDS.CAPTControlPlane.filter(({ field, isReserved }) => isReserved || isSet(field))
+  const reserved = new Set([...SET_ELSEWHERE, ...byFields.map(({ variable }) => variable)])
   return Object.keys(spec.controlPlaneConfig?.values ?? {})
-    .filter((name) => RESERVED.has(name) || name in own)
+    .filter((name) => reserved.has(name))
     .sort()
 }
 
 const DEFAULT_TIMEOUT_MINUTES = 30
-
-/** Left out they may be given in `values`, as before there was a field for them. */
-function karpenterValues(karpenter: Config['karpenter']): Record<string, string> {
-  const { namespace, identity } = karpenter ?? {}
-  return {
-    ...(namespace === undefined ? {} : { karpenter_namespace: namespace }),
-    ...(identity === undefined ? {} : { identity: identity === 'IRSA' ? 'irsa' : 'podIdentity' }),
-  }
-}
-
-function booleanText(name: string, value: boolean | undefined): Record<string, string> {
-  return value === undefined ? {} : { [name]: String(value) }
-}
-
-type Config = NonNullable<CAPTControlPlane['spec']['controlPlaneConfig']>
-type Addons = NonNullable<Config['addons']>
-
-function toAccess({ principalARN, policies, kubernetesGroups, username }: NonNullable<Config['access']>[number]): Json {
-  return {
-    principal_arn: principalARN,
-    ...(kubernetesGroups ? { kubernetes_groups: kubernetesGroups } : {}),
-    ...(username === undefined ? {} : { username }),
-    ...(policies
-      ? { policies: policies.map(({ name, namespaces }) => ({ name, ...(namespaces ? { namespaces } : {}) })) }
-      : {}),
-  }
-}
-
-function toAddons(addons: Addons): { [name: string]: Json } {
-  return Object.fromEntries(
-    addons.map(({ name, version, configurationValues }) => [
-      name,
-      {
-        ...(version === undefined ? {} : { version }),
-        ...(configurationValues === undefined ? {} : { configuration_values: configurationValues }),
-      },
-    ]),
-  )
-}

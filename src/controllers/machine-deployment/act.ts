@@ -9,8 +9,8 @@ import {
   TEMPLATE_HASH_LABEL,
 } from '#api'
 import { ignore } from '#kube'
-import { addFinalizer, ownerReference, removeFinalizer, restoreOwner, type World } from '#runtime'
-import { setBlockMove } from '../shared/block-move.ts'
+import { ownerReference, restoreOwner, type World } from '#runtime'
+import { actOnLifecycle } from '../shared/lifecycle.ts'
 import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 import { toSetSelector, toSetTemplate } from './template.ts'
@@ -21,11 +21,9 @@ export async function actOnMachineDeployment(world: World, observed: Observed, a
   const emit = (reason: string, message: string) => events.emit(object, { type: 'Normal', reason, message })
   switch (action.do) {
     case 'add-finalizer':
-      return addFinalizer(objects, CAPTMachineDeployment, object, MACHINE_DEPLOYMENT_FINALIZER)
     case 'remove-finalizer':
-      return removeFinalizer(objects, CAPTMachineDeployment, object, MACHINE_DEPLOYMENT_FINALIZER)
     case 'unblock-move':
-      return setBlockMove(objects, CAPTMachineDeployment, object, false)
+      return actOnLifecycle(objects, CAPTMachineDeployment, object, MACHINE_DEPLOYMENT_FINALIZER, action.do)
     case 'own':
       return cluster && restoreOwner(objects, CAPTMachineDeployment, object, ownerReference(cluster.object))
     case 'count-collision': {

@@ -14,6 +14,7 @@ import {
 import type { Cache, Projected } from '#kube'
 import { decide as decideSet, inPlaceChange } from '../machine-set/decide.ts'
 import { observeMachineSet } from '../machine-set/observe.ts'
+import { statusOf as statusOfSet } from '../machine-set/status.ts'
 import { decide } from './decide.ts'
 import { observeMachineDeployment } from './observe.ts'
 import { statusOf } from './status.ts'
@@ -335,6 +336,39 @@ describe('A CAPTMachineSet', () => {
     ],
   ] as const)
     it(what, () => assert.equal(decideOf(object as CAPTMachineSet, others), expected))
+
+  // Their Nodes have been healthy for a minute.
+  for (const [minReadySeconds, availableReplicas] of [
+    [0, 2],
+    [60, 2],
+    [61, 0],
+  ] as const)
+    it(`counts ${availableReplicas} of its machines as available with minReadySeconds ${minReadySeconds}`, () => {
+      const labels = { ...a.spec.template.metadata?.labels, team: 'a' }
+      const changed = {
+        ...a.spec,
+        replicas: 4,
+        minReadySeconds,
+        template: { ...a.spec.template, metadata: { labels } },
+      }
+      const object: CAPTMachineSet = { ...a, spec: changed }
+      const gone = machine('4', a, 'available', { deletionTimestamp: at(1) })
+      const labelled = machine('2', a, 'available', { labels: { ...labels, [CLUSTER]: 'demo' } })
+      const others = [machine('1', a), labelled, machine('3', a, 'booting'), gone]
+      const of = observeMachineSet(
+        cacheOf([cluster, object, ...others]),
+        ClusterKind,
+        object as Projected<CAPTMachineSet>,
+        NOW_MS,
+      )
+      assert.deepEqual(statusOfSet(of, decideSet(of)).fields, {
+        selector: `${TEMPLATE_HASH_LABEL}=w-a,pool=w`,
+        replicas: 3,
+        fullyLabeledReplicas: 1,
+        readyReplicas: 2,
+        availableReplicas,
+      })
+    })
 
   it('changes labels of its machines in place, and removes those that are gone', () => {
     const changed: CAPTMachineSet = {

@@ -1,24 +1,12 @@
 // Decides the next step for one CAPTMachineDeployment. Pure: same observation, same decision; time is in the observation.
 import { type CAPTMachineSet, MACHINE_DEPLOYMENT_FINALIZER, pauseOf, TEMPLATE_HASH_LABEL } from '#api'
 import { jsonEqual } from '#lib'
-import {
-  act,
-  controllerOf,
-  type Decision,
-  done,
-  hasFinalizer,
-  isOwnedBy,
-  lifecycleOf,
-  names,
-  stalled,
-  waiting,
-} from '#runtime'
-import { missingCluster } from '../machine-set/decide.ts'
-import { decidePaused } from '../shared/pause.ts'
+import { act, type Decision, names, stalled, waiting } from '#runtime'
+import { decideLifecycle, decideMembership } from '../shared/lifecycle.ts'
 import type { Observed, OwnSet } from './observe.ts'
 import { decideProgress } from './progress.ts'
 import { decideRollout, resolveStrategy } from './rollout.ts'
-import { revisionOf, setName, templateHash, toSetTemplate } from './template.ts'
+import { nextSet, revisionOf, toSetTemplate } from './template.ts'
 
 export type Action =
   | { readonly do: 'add-finalizer' | 'remove-finalizer' | 'unblock-move' | 'own' | 'count-collision' }
@@ -37,18 +25,12 @@ export type Action =
 
 export function decide(observed: Observed): Decision<Action> {
   const { object, cluster } = observed
-  switch (lifecycleOf(object, MACHINE_DEPLOYMENT_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decidePaused(object, false)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideDeployment(observed)
-  }
+  return decideLifecycle<Action>(object, MACHINE_DEPLOYMENT_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: false,
+    deleting: () => decideDelete(observed),
+    active: () => decideDeployment(observed),
+  })
 }
 
 function decideDelete({ sets }: Observed): Decision<Action> {
@@ -61,16 +43,13 @@ function decideDelete({ sets }: Observed): Decision<Action> {
 }
 
 function decideDeployment(observed: Observed): Decision<Action> {
-  const { object, clusterName, cluster, overlapping, orphans } = observed
-  if (clusterName === undefined) return missingCluster(object)
-  if (!cluster) return waiting('WaitingForCluster', `Waiting for Cluster ${clusterName} of this namespace`)
-  if (!controllerOf(object) && !isOwnedBy(object, cluster.object)) return act({ do: 'own' })
-  if (!hasFinalizer(object, MACHINE_DEPLOYMENT_FINALIZER)) return act({ do: 'add-finalizer' })
-  if (cluster.deleting) return waiting('ClusterDeleting', `Cluster ${cluster.name} is being deleted`)
+  const { clusterName, overlapping, orphans } = observed
+  const outside = decideMembership(observed, MACHINE_DEPLOYMENT_FINALIZER)
+  if (outside) return outside
   if (overlapping.length > 0)
     return stalled(
       'SelectorOverlap',
-      `CAPTMachineDeployment ${overlapping.join(', ')} of Cluster ${cluster.name} selects the same machines`,
+      `CAPTMachineDeployment ${overlapping.join(', ')} of Cluster ${clusterName} selects the same machines`,
       'delete one of them, and make it again with a label of its own in spec.selector and spec.template.metadata.labels',
     )
   if (orphans.length > 0) return act(...orphans.map((set): Action => ({ do: 'adopt', set })))
@@ -108,11 +87,8 @@ const toSetFacts = ({ object, isCurrent, revision, facts }: OwnSet) => ({
 })
 
 /** A name that is taken gives another hash with the next count. */
-function makeSet({ object, takenNames, sets }: Observed, replicas: number, revision: number): Action {
-  const hash = templateHash(object.spec.template, object.status?.collisionCount ?? 0)
-  const name = setName(object, hash)
-  const isTaken = takenNames.includes(name) || sets.some((set) => set.object.metadata.name === name)
-  return isTaken ? { do: 'count-collision' } : { do: 'create-set', name, hash, replicas, revision }
+function makeSet({ object, isNameTaken }: Observed, replicas: number, revision: number): Action {
+  return isNameTaken ? { do: 'count-collision' } : { do: 'create-set', ...nextSet(object), replicas, revision }
 }
 
 /** Revisions, what sets take from the deployment in place, and the end of old history. */

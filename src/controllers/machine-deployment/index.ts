@@ -2,6 +2,7 @@
 import { type AnyObject, CAPTMachine, CAPTMachineDeployment, CAPTMachineSet, type KindRef, keyOf, keyText } from '#api'
 import type { Cache } from '#kube'
 import type { Controller } from '#runtime'
+import { isSameMachine, isSameSpec } from '../machine-set/facts.ts'
 import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
 import { isSameIn } from '../shared/wakes.ts'
 import { actOnMachineDeployment } from './act.ts'
@@ -30,10 +31,10 @@ export function captMachineDeploymentController({
           cache.list(CAPTMachineDeployment, { index: BY_CLUSTER, value: keyText(keyOf(changed)) }).map(keyOf),
         ignores: isSameIn(FACTS_READ),
       },
-      { kind: CAPTMachineSet, toKeys: deploymentsOf },
-      { kind: CAPTMachine, toKeys: deploymentsOf },
+      { kind: CAPTMachineSet, toKeys: deploymentsOf, ignores: isSameSpec },
+      { kind: CAPTMachine, toKeys: deploymentsOf, ignores: isSameMachine },
       // Two deployments that select the same machines both report it, and both go on when one is gone.
-      { kind: CAPTMachineDeployment, toKeys: deploymentsOf },
+      { kind: CAPTMachineDeployment, toKeys: deploymentsOf, ignores: isSameSpec },
     ],
     indexes: [CAPTMachineDeployment, CAPTMachineSet, CAPTMachine].map((kind) => ({
       kind,

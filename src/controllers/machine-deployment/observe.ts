@@ -1,14 +1,13 @@
 // Reads everything that a decision about a CAPTMachineDeployment needs, from caches.
-import { type AnyObject, CAPTMachine, CAPTMachineDeployment, CAPTMachineSet, type KindRef, readCluster } from '#api'
+import { type AnyObject, CAPTMachine, CAPTMachineDeployment, CAPTMachineSet, type KindRef } from '#api'
 import type { Cache, Projected } from '#kube'
 import { matchesSelector } from '#lib'
 import { controllerOf } from '#runtime'
-import { clusterNameOf } from '../machine/observe.ts'
 import { isControlledBy, nextAvailable, toMachineFacts } from '../machine-set/facts.ts'
 import type { MachineFacts } from '../machine-set/replicas.ts'
-import { BY_CLUSTER } from '../shared/owner-cluster.ts'
+import { BY_CLUSTER, namedCluster } from '../shared/owner-cluster.ts'
 import type { ClusterPart } from '../shared/wakes.ts'
-import { isSameTemplate, revisionOf } from './template.ts'
+import { isSameTemplate, nextSet, revisionOf } from './template.ts'
 
 export const FACTS_READ = ['uid', 'paused', 'deleting'] as const
 
@@ -28,8 +27,8 @@ export interface Observed {
   readonly sets: readonly OwnSet[]
   /** Sets without an owner that the selector matches. */
   readonly orphans: readonly Projected<CAPTMachineSet>[]
-  /** Names of all sets of the namespace that belong to others. */
-  readonly takenNames: readonly string[]
+  /** A set has the name that the next one would get. */
+  readonly isNameTaken: boolean
   /** Deployments of the same Cluster that would own the same machines. */
   readonly overlapping: readonly string[]
   readonly nextAvailableSeconds: number | undefined
@@ -43,8 +42,7 @@ export function observeMachineDeployment(
   nowMs: number,
 ): Observed {
   const namespace = object.metadata.namespace ?? ''
-  const clusterName = clusterNameOf(object)
-  const found = clusterName === undefined ? undefined : cache.get(clusterKind, { namespace, name: clusterName })
+  const { clusterName, cluster } = namedCluster(cache, clusterKind, object)
   const query = { index: BY_CLUSTER, value: `${namespace}/${clusterName}` }
   const all = cache.list<CAPTMachineSet>(CAPTMachineSet, query)
   const own = all.filter((set) => isControlledBy(set, object))
@@ -54,7 +52,7 @@ export function observeMachineDeployment(
   return {
     object,
     clusterName,
-    cluster: found && { ...readCluster(found), object: found },
+    cluster,
     sets,
     orphans: all.filter(
       (set) =>
@@ -62,10 +60,7 @@ export function observeMachineDeployment(
         set.metadata.deletionTimestamp === undefined &&
         matchesSelector(object.spec.selector, set.spec.template.metadata?.labels),
     ),
-    takenNames: cache
-      .list<CAPTMachineSet>(CAPTMachineSet, { namespace })
-      .filter((set) => !isControlledBy(set, object))
-      .map(({ metadata }) => metadata.name),
+    isNameTaken: cache.get(CAPTMachineSet, { namespace, name: nextSet(object).name }) !== undefined,
     overlapping: overlappingOf(cache.list<CAPTMachineDeployment>(CAPTMachineDeployment, query), object),
     nextAvailableSeconds: nextAvailable(
       sets.flatMap((set) => set.machines),

@@ -73,6 +73,6 @@ export function decideProgress(observed: Observed): Decision<never> {
 
 export function progressText({ object }: Observed, { replicas, updated, available }: Counts): string {
   const old = replicas - updated
-  const rest = old > 0 ? `, ${old} of earlier templates are left` : ''
+  const rest = old > 0 ? `, ${old} of earlier templates ${old === 1 ? 'is' : 'are'} left` : ''
   return `${updated} of ${object.spec.replicas} machines are updated, ${available} are available${rest}`
 }

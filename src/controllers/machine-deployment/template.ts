@@ -23,12 +23,14 @@ export function isSameTemplate(a: Template, b: Template): boolean {
 }
 
 /** `collisions` gives another hash when the name of a set is taken. */
-export function templateHash(template: Template, collisions: number): string {
+function templateHash(template: Template, collisions: number): string {
   return shortHash(canonicalJson([replacedBy(template), collisions]), 10)
 }
 
-export function setName(deployment: CAPTMachineDeployment, hash: string): string {
-  return `${boundedName(deployment.metadata.name, 130)}-${hash}`
+/** The set for the current template: its name, and the hash in it. */
+export function nextSet({ metadata, spec, status }: CAPTMachineDeployment): { name: string; hash: string } {
+  const hash = templateHash(spec.template, status?.collisionCount ?? 0)
+  return { name: `${boundedName(metadata.name, 130)}-${hash}`, hash }
 }
 
 /** The template of a set: that of the deployment, with the label that makes its machines its own. */

@@ -7,10 +7,10 @@ import {
   MACHINE_POOL_FINALIZER,
   WorkspaceTemplateApply,
 } from '#api'
-import { addFinalizer, removeFinalizer, type World } from '#runtime'
+import type { World } from '#runtime'
 import { writeApply } from '../shared/apply.ts'
 import type { SpotRoles } from '../shared/aws/spot-role.ts'
-import { setBlockMove } from '../shared/block-move.ts'
+import { actOnLifecycle } from '../shared/lifecycle.ts'
 import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 
@@ -30,11 +30,9 @@ export async function actOnMachinePool(
   const emit = (reason: string, message: string) => events.emit(object, { type: 'Normal', reason, message })
   switch (action.do) {
     case 'add-finalizer':
-      return addFinalizer(objects, CAPTMachinePool, object, MACHINE_POOL_FINALIZER)
     case 'remove-finalizer':
-      return removeFinalizer(objects, CAPTMachinePool, object, MACHINE_POOL_FINALIZER)
     case 'unblock-move':
-      return setBlockMove(objects, CAPTMachinePool, object, false)
+      return actOnLifecycle(objects, CAPTMachinePool, object, MACHINE_POOL_FINALIZER, action.do)
     case 'ensure-spot-role': {
       const { region, identity } = observed.place!
       const place = { namespace: object.metadata.namespace ?? '', region, identity }

@@ -1,11 +1,12 @@
 // Decides the next step for one CAPTMachinePool. Pure: same observation, same decision.
-import { blocksMove, CAPTControlPlane, MACHINE_POOL_FINALIZER, pauseOf } from '#api'
+import { blocksMove, MACHINE_POOL_FINALIZER, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
-import { act, type Decision, done, doneFor, hasFinalizer, lifecycleOf, stalled, waiting } from '#runtime'
-import { eksVersion, refuseSkew } from '../control-plane/version.ts'
-import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { act, type Decision, doneFor, hasFinalizer, stalled, waiting } from '#runtime'
+import { eksVersion } from '../control-plane/version.ts'
+import { type ApplyRequest, isUpToDate, refuseApply } from '../shared/apply.ts'
 import { waitForApply, waitForOwner } from '../shared/grace-period.ts'
-import { decidePaused } from '../shared/pause.ts'
+import { decideLifecycle } from '../shared/lifecycle.ts'
+import { isOlder, refuseControlPlane, refuseNodeVersion } from '../shared/node-version.ts'
 import { decideDelete } from './decide-delete.ts'
 import type { Observed } from './observe.ts'
 import { boundsOf, nodeGroupRequest } from './variables.ts'
@@ -22,18 +23,12 @@ const JOINING_SECONDS = 5
 
 export function decide(observed: Observed): Decision<Action> {
   const { object, cluster, facts } = observed
-  switch (lifecycleOf(object, MACHINE_POOL_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decidePaused(object, facts.running)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideNodeGroup(observed)
-  }
+  return decideLifecycle<Action>(object, MACHINE_POOL_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: facts.running,
+    deleting: () => decideDelete(observed),
+    active: () => decideNodeGroup(observed),
+  })
 }
 
 function decideNodeGroup(observed: Observed): Decision<Action> {
@@ -46,15 +41,12 @@ function decideNodeGroup(observed: Observed): Decision<Action> {
 
   const request = decideRequest(observed)
   if ('is' in request) return request
-  if (apply?.metadata.deletionTimestamp)
-    return waiting('NodeGroupDeleting', `${request.name} is being deleted; it is made again when it is gone`)
-  const foreign = apply && foreignOwner(apply, object)
-  if (foreign)
-    return stalled(
-      'NodeGroupNameTaken',
-      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
-      'give the CAPTMachinePool another name',
-    )
+  const refused = refuseApply(apply, request, {
+    deleting: 'NodeGroupDeleting',
+    taken: 'NodeGroupNameTaken',
+    hint: 'give the CAPTMachinePool another name',
+  })
+  if (refused) return refused
   if (!isUpToDate(apply, request)) return decideSpotRole(observed) ?? act({ do: 'write-apply', request })
   return decideRun(observed)
 }
@@ -62,13 +54,8 @@ function decideNodeGroup(observed: Observed): Decision<Action> {
 /** The request, or why there is none yet. */
 function decideRequest(observed: Observed): ApplyRequest | Decision<Action> {
   const { object, machinePool, cluster, controlPlane, place, runningVersion, apply } = observed
-  const ref = cluster?.controlPlaneRef
-  if (ref && ref.kind !== CAPTControlPlane.kind)
-    return stalled(
-      'ControlPlaneUnsupported',
-      `The control plane of the Cluster is a ${ref.kind}: a node group joins one of EKS that capt made`,
-      'use a CAPTControlPlane, or the machine pools of the provider that made the control plane',
-    )
+  const unsupported = refuseControlPlane(cluster?.controlPlaneRef, 'a node group', 'machine pools')
+  if (unsupported) return unsupported
   if (!controlPlane || !cluster?.controlPlaneInitialized || !place || runningVersion === undefined)
     return waiting('WaitingForControlPlane', `Waiting for the control plane of Cluster ${cluster?.name}`)
   const refused = decideVersion(observed, runningVersion) ?? decideReplicas(observed)
@@ -77,36 +64,19 @@ function decideRequest(observed: Observed): ApplyRequest | Decision<Action> {
   return nodeGroupRequest(object, machinePool!, place, version, apply)
 }
 
-const minorOf = (version: string): number => Number(version.split('.')[1])
-
-/** Nodes follow their control plane: never newer, at most three minor versions older, never back. */
+/** Nodes follow their control plane, and never go back. */
 function decideVersion({ machinePool, facts }: Observed, running: string): Decision<never> | undefined {
   const { version, name } = machinePool!
-  const target = eksVersion(version ?? running)
-  if (target === undefined)
-    return stalled(
-      'VersionInvalid',
-      `MachinePool ${name} asks for "${version}", which is not a Kubernetes version`,
-      'write spec.template.spec.version of the MachinePool like v1.34.0, or leave it out',
-    )
-  if (minorOf(target) > minorOf(running))
-    return waiting(
-      'WaitingForControlPlaneUpgrade',
-      `Kubernetes ${target} is asked for and the control plane runs ${running}: nodes are upgraded after it`,
-    )
-  const tooOld = refuseSkew(target, running)
-  if (tooOld)
-    return stalled(
-      'VersionTooOld',
-      `Kubernetes ${target} is asked for and the control plane runs ${running}: nodes may be three minor versions older`,
-      `set spec.template.spec.version of MachinePool ${name} to 1.${minorOf(running) - 3} or newer`,
-    )
+  const field = 'spec.template.spec.version'
+  const refused = refuseNodeVersion({ version, running, owner: `MachinePool ${name}`, field })
+  if (refused) return refused
+  const target = eksVersion(version ?? running)!
   const made = facts.outputs['kubernetes_version']
-  if (typeof made === 'string' && minorOf(made) > minorOf(target))
+  if (typeof made === 'string' && isOlder(target, made))
     return stalled(
       'DowngradeRefused',
       `The nodes run Kubernetes ${made} and ${target} is asked for: EKS does not go back`,
-      `set spec.template.spec.version of MachinePool ${name} to ${made}`,
+      `set ${field} of MachinePool ${name} to ${made}`,
     )
   return undefined
 }

@@ -20,11 +20,11 @@ import type { Controller } from '#runtime'
 import { isSameApply } from '../shared/apply.ts'
 import { spotRoles } from '../shared/aws/spot-role.ts'
 import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
-import { isSameIn, ownersOf } from '../shared/wakes.ts'
+import { isSameIn, NODE_FACTS, ownersOf } from '../shared/wakes.ts'
 import type { Workloads } from '../shared/workload.ts'
 import { actOnMachinePool } from './act.ts'
 import { type Action, decide } from './decide.ts'
-import { FACTS_READ, type Observed, observeMachinePool } from './observe.ts'
+import { type Observed, observeMachinePool } from './observe.ts'
 import { statusOf } from './status.ts'
 
 interface MachinePoolOptions {
@@ -59,7 +59,7 @@ export function captMachinePoolController(options: MachinePoolOptions): Controll
       {
         kind: clusterKind,
         toKeys: (changed, cache) => ofCluster(keyText(keyOf(changed)), cache),
-        ignores: isSameIn(FACTS_READ),
+        ignores: isSameIn(NODE_FACTS),
       },
       { kind: CAPTCluster, toKeys: toPools, ignores: isSameNetwork },
       { kind: CAPTControlPlane, toKeys: toPools, ignores: isSamePlane },

@@ -7,8 +7,6 @@ import {
   CAPTControlPlane,
   type CAPTMachinePool,
   CLUSTER_NAME_LABEL,
-  type ContractRef,
-  type Kind,
   type KindRef,
   MACHINE_POOL_FINALIZER,
   type MachinePoolFacts,
@@ -17,36 +15,25 @@ import {
   readMachinePool,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Cache, Projected } from '#kube'
+import type { Projected } from '#kube'
 import { findOwner, lifecycleOf } from '#runtime'
 import { type Delivery, toDelivery } from '../control-plane/observe.ts'
-import { eksApplyName, identityOf, networkOf, regionOf } from '../control-plane/variables.ts'
 import { eksVersion } from '../control-plane/version.ts'
 import { type ApplyFacts, readApply } from '../shared/apply.ts'
+import { locationOf } from '../shared/aws/location.ts'
 import type { SpotRole, SpotRoles } from '../shared/aws/spot-role.ts'
 import { usesAws } from '../shared/aws/uses-aws.ts'
-import { BY_CLUSTER } from '../shared/owner-cluster.ts'
-import type { ClusterPart } from '../shared/wakes.ts'
-import type { Workloads } from '../shared/workload.ts'
+import { BY_CLUSTER, referred } from '../shared/owner-cluster.ts'
+import type { ClusterPart, NODE_FACTS } from '../shared/wakes.ts'
+import type { NodePorts } from '../shared/workload.ts'
 import { type GroupNodes, readGroupNodes } from './nodes.ts'
 import { nodeGroupApplyName, nodeGroupName, type Place } from './variables.ts'
-
-/** The facts of the Cluster that are observed; a change of any other does not trigger a reconcile. */
-export const FACTS_READ = [
-  'uid',
-  'paused',
-  'deleting',
-  'infrastructureRef',
-  'controlPlaneRef',
-  'controlPlaneInitialized',
-  'annotations',
-] as const
 
 export interface Observed {
   readonly object: Projected<CAPTMachinePool>
   /** Absent until Cluster API has set the owner reference, and when the MachinePool is gone. */
   readonly machinePool: MachinePoolFacts | undefined
-  readonly cluster: ClusterPart<typeof FACTS_READ> | undefined
+  readonly cluster: ClusterPart<typeof NODE_FACTS> | undefined
   /** Undefined when the control plane of the Cluster is of another kind, or not there. */
   readonly controlPlane: Projected<CAPTControlPlane> | undefined
   /** Undefined while the cluster has no name, region or network. */
@@ -62,11 +49,8 @@ export interface Observed {
   readonly nowMs: number
 }
 
-interface ObservePorts {
-  readonly cache: Cache
-  readonly clusterKind: KindRef
+interface ObservePorts extends NodePorts {
   readonly machinePoolKind: KindRef
-  readonly workloads: Workloads
   readonly spotRoles: SpotRoles
 }
 
@@ -125,42 +109,15 @@ function machinePoolOf({ cache, machinePoolKind }: ObservePorts, object: AnyObje
   return found && found.metadata.uid === owner.uid ? readMachinePool(found) : undefined
 }
 
-function referred<T extends AnyObject>(
-  cache: Cache,
-  kind: Kind,
-  namespace: string,
-  ref: ContractRef | undefined,
-): Projected<T> | undefined {
-  if (ref?.kind !== kind.kind || ref.group !== kind.group) return undefined
-  return cache.get<T>(kind, { namespace, name: ref.name })
-}
-
 function placeOf(
   cluster: string,
   controlPlane: CAPTControlPlane | undefined,
   infra: CAPTCluster | undefined,
   annotations: Readonly<Record<string, string>> | undefined,
 ): Place | undefined {
-  if (!controlPlane) return undefined
-  const network = networkOf(infra, cluster)
-  const region = regionOf(controlPlane, network, annotations)
-  const reported = outputsOf(controlPlane)['cluster_name']
-  const inAws = typeof reported === 'string' && reported !== '' ? reported : network.clusterName
-  if (region === undefined || network.vpcId === undefined || inAws === undefined) return undefined
-  return {
-    cluster,
-    inAws,
-    region,
-    vpcId: network.vpcId,
-    privateSubnets: network.privateSubnets,
-    identity: identityOf(controlPlane, network),
-    eksApply: eksApplyName(controlPlane, cluster),
-  }
-}
-
-function outputsOf({ status }: CAPTControlPlane): Readonly<Record<string, unknown>> {
-  const outputs = status?.workspaceStatus?.atProvider?.['outputs']
-  return (outputs ?? {}) as Readonly<Record<string, unknown>>
+  const location = controlPlane && locationOf(controlPlane, infra, cluster, annotations)
+  const { vpcId } = location ?? {}
+  return location && vpcId !== undefined ? { ...location, cluster, vpcId } : undefined
 }
 
 export function groupNameOf({ outputs }: ApplyFacts, pool: string): string {

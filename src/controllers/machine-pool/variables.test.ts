@@ -1,9 +1,8 @@
 // Every field of a CAPTMachinePool has an effect: set alone, it shows in what the run receives.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { CAPTMachinePool } from '#api'
+import { shippedModule } from '#testing'
 import { nodeGroupName, nodeGroupRequest, type Place } from './variables.ts'
 
 const ROLE = 'arn:aws:iam::123456789012:role/other'
@@ -16,7 +15,7 @@ const PLACE: Place = {
   identity: { roleArn: ROLE, externalId: 'x1', secretRef: { name: 'keys' } },
   eksApply: 'demo-eks',
 }
-const requestOf = (spec: object, pool = { replicas: 2, isAutoscaled: false }, earlier?: number) =>
+const requestOf = (spec: object, pool = { replicas: 2, isAutoscaled: false }, earlier?: number, place = PLACE) =>
   nodeGroupRequest(
     {
       apiVersion: CAPTMachinePool.apiVersion,
@@ -25,7 +24,7 @@ const requestOf = (spec: object, pool = { replicas: 2, isAutoscaled: false }, ea
       spec: { workspaceTemplateRef: { name: 'node-group' }, ...spec },
     } as CAPTMachinePool,
     pool,
-    PLACE,
+    place,
     '1.35',
     earlier === undefined ? undefined : ({ spec: { values: { desired_size: earlier } } } as never),
   ).spec
@@ -73,7 +72,7 @@ describe('what a node group is asked for', () => {
 
   for (const folder of ['node-group', 'simulation-node-group'])
     it(`is declared by the template ${folder}`, () => {
-      const text = readFileSync(join(import.meta.dirname, '../../../templates', folder, 'main.tf'), 'utf8')
+      const text = shippedModule(folder)
       const declared = new Set([...text.matchAll(/^variable "(\w+)"/gm)].map(([, name]) => name!))
       const all = Object.fromEntries(ROWS.map(([field, value]) => [field, value]))
       const { variables, values } = requestOf({
@@ -99,6 +98,11 @@ describe('what a node group is asked for', () => {
     assert.equal(values['assume_role_arn'], ROLE)
     assert.deepEqual(credentialsRef, { name: 'keys' })
     assert.deepEqual(waitForWorkspaces, [{ name: 'demo-eks' }])
+  })
+
+  it('waits for no run where the control plane is adopted', () => {
+    const place = { ...PLACE, eksApply: undefined }
+    assert.ok(!('waitForWorkspaces' in requestOf({}, undefined, undefined, place)))
   })
 
   it('has exactly the replicas without bounds, and room for one node where there is none', () => {

@@ -2,21 +2,15 @@
 // the MachinePool, and the cluster that the nodes join.
 import type { CAPTMachinePool, MachinePoolFacts, WorkspaceTemplateApply } from '#api'
 import { type Json, sha256 } from '#lib'
-import type { ApplyRequest, Identity } from '../shared/apply.ts'
+import type { ApplyRequest } from '../shared/apply.ts'
+import type { Location } from '../shared/aws/location.ts'
 import { credentials, roleValues, tagVariables, unlessEmpty } from '../shared/variables.ts'
 
-/** The cluster that the nodes join. */
-export interface Place {
+/** The cluster that the nodes join. The apply that makes it outlives ours. */
+export interface Place extends Location {
   /** Name of the Cluster object. */
   readonly cluster: string
-  /** Name of the cluster in AWS. */
-  readonly inAws: string
-  readonly region: string
   readonly vpcId: string
-  readonly privateSubnets: readonly string[]
-  readonly identity: Identity | undefined
-  /** The apply that makes the control plane; it outlives ours. */
-  readonly eksApply: string
 }
 
 export const nodeGroupApplyName = (object: CAPTMachinePool): string => `${object.metadata.name}-node-group`
@@ -90,7 +84,7 @@ export function nodeGroupRequest(
         ...roleValues(place.identity),
       },
       writeConnectionSecretToRef: { name: `${name}-connection`, namespace },
-      waitForWorkspaces: [{ name: place.eksApply }],
+      ...(place.eksApply === undefined ? {} : { waitForWorkspaces: [{ name: place.eksApply }] }),
       timeout: '120m',
       ...credentials(place.identity),
     },

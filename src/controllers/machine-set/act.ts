@@ -1,9 +1,17 @@
 // Executes the actions that were decided for a CAPTMachineSet.
-import { type AnyObject, CAPTMachine, CAPTMachineSet, CLUSTER_NAME_LABEL, keyOf, MACHINE_SET_FINALIZER } from '#api'
+import {
+  type AnyObject,
+  CAPTMachine,
+  CAPTMachineSet,
+  CLUSTER_NAME_LABEL,
+  keyOf,
+  MACHINE_FINALIZER,
+  MACHINE_SET_FINALIZER,
+} from '#api'
 import { ignore } from '#kube'
 import { boundedName } from '#lib'
-import { addFinalizer, ownerReference, removeFinalizer, restoreOwner, type World } from '#runtime'
-import { setBlockMove } from '../shared/block-move.ts'
+import { ownerReference, restoreOwner, type World } from '#runtime'
+import { actOnLifecycle } from '../shared/lifecycle.ts'
 import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 
@@ -17,11 +25,9 @@ export async function actOnMachineSet(world: World, observed: Observed, action: 
   const asOwner = () => ownerReference(object, { controller: true, blockOwnerDeletion: true })
   switch (action.do) {
     case 'add-finalizer':
-      return addFinalizer(objects, CAPTMachineSet, object, MACHINE_SET_FINALIZER)
     case 'remove-finalizer':
-      return removeFinalizer(objects, CAPTMachineSet, object, MACHINE_SET_FINALIZER)
     case 'unblock-move':
-      return setBlockMove(objects, CAPTMachineSet, object, false)
+      return actOnLifecycle(objects, CAPTMachineSet, object, MACHINE_SET_FINALIZER, action.do)
     case 'own':
       return cluster && restoreOwner(objects, CAPTMachineSet, object, ownerReference(cluster.object))
     case 'create':
@@ -55,6 +61,7 @@ function toMachine({ object, clusterName = '' }: Observed): AnyObject {
       namespace: object.metadata.namespace ?? '',
       labels: { ...labels, [CLUSTER_NAME_LABEL]: clusterName },
       annotations,
+      finalizers: [MACHINE_FINALIZER],
       ownerReferences: [ownerReference(object, { controller: true, blockOwnerDeletion: true })],
     },
     spec: object.spec.template.spec,

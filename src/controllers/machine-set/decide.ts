@@ -1,19 +1,8 @@
 // Decides the next step for one CAPTMachineSet. Pure: same observation, same decision.
 import { type CAPTMachine, type CAPTMachineSet, IN_PLACE_FIELDS, MACHINE_SET_FINALIZER, pauseOf } from '#api'
 import { jsonEqual } from '#lib'
-import {
-  act,
-  controllerOf,
-  type Decision,
-  done,
-  hasFinalizer,
-  isOwnedBy,
-  lifecycleOf,
-  names,
-  stalled,
-  waiting,
-} from '#runtime'
-import { decidePaused } from '../shared/pause.ts'
+import { act, type Decision, done, names, stalled, waiting } from '#runtime'
+import { decideLifecycle, decideMembership } from '../shared/lifecycle.ts'
 import { firstFailure } from './facts.ts'
 import type { Observed } from './observe.ts'
 import { decideReplicas } from './replicas.ts'
@@ -27,18 +16,12 @@ export type Action =
 
 export function decide(observed: Observed): Decision<Action> {
   const { object, cluster } = observed
-  switch (lifecycleOf(object, MACHINE_SET_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decidePaused(object, false)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideSet(observed)
-  }
+  return decideLifecycle<Action>(object, MACHINE_SET_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: false,
+    deleting: () => decideDelete(observed),
+    active: () => decideSet(observed),
+  })
 }
 
 /** The machines go first: each drains its Node and destroys its instance. */
@@ -50,26 +33,15 @@ function decideDelete({ facts }: Observed): Decision<Action> {
 }
 
 function decideSet(observed: Observed): Decision<Action> {
-  const { object, clusterName, cluster, orphans, strays } = observed
-  if (clusterName === undefined) return missingCluster(object)
-  if (!cluster) return waiting('WaitingForCluster', `Waiting for Cluster ${clusterName} of this namespace`)
-  if (!controllerOf(object) && !isOwnedBy(object, cluster.object)) return act({ do: 'own' })
-  if (!hasFinalizer(object, MACHINE_SET_FINALIZER)) return act({ do: 'add-finalizer' })
-  if (cluster.deleting) return waiting('ClusterDeleting', `Cluster ${cluster.name} is being deleted`)
+  const { orphans, strays } = observed
+  const outside = decideMembership(observed, MACHINE_SET_FINALIZER)
+  if (outside) return outside
   const moves: readonly Action[] = [
     ...orphans.map((machine): Action => ({ do: 'adopt', machine })),
     ...strays.map((machine): Action => ({ do: 'release', machine })),
   ]
   if (moves.length > 0) return act(...moves)
   return decideMachines(observed)
-}
-
-export function missingCluster({ kind, metadata }: { readonly kind: string; readonly metadata: { name: string } }) {
-  return stalled(
-    'ClusterMissing',
-    `${kind} ${metadata.name} belongs to no Cluster`,
-    'set the label cluster.x-k8s.io/cluster-name to the name of a Cluster of this namespace',
-  )
 }
 
 function decideMachines(observed: Observed): Decision<Action> {

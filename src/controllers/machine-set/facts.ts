@@ -1,5 +1,6 @@
 // What sets and deployments know of CAPTMachines: how far each is, and whose it is.
 import { type AnyObject, type CAPTMachine, conditionOf, DELETE_MACHINE_ANNOTATION, isTrue } from '#api'
+import { jsonEqual } from '#lib'
 import { controllerOf } from '#runtime'
 import { secondsLeft } from '../shared/deadline.ts'
 import type { MachineFacts } from './replicas.ts'
@@ -38,6 +39,24 @@ export function nextAvailable(
   const left = machines.filter(isHealthy).map((machine) => availableIn(machine, minReadySeconds, nowMs))
   const coming = left.filter((seconds) => seconds > 0)
   return coming.length === 0 ? undefined : Math.min(...coming)
+}
+
+/** Watch predicate: ignores what sets and deployments do not read of a machine, such as the progress of its run. */
+export function isSameMachine(now: AnyObject, before: AnyObject): boolean {
+  const relevant = (machine: CAPTMachine) => [
+    machine.status?.initialization?.provisioned ?? false,
+    ...['NodeHealthy', 'Stalled'].map((type) => conditionOf(machine, type) ?? null),
+  ]
+  return isSameSpec(now, before) && jsonEqual(relevant(now as CAPTMachine), relevant(before as CAPTMachine))
+}
+
+/** Watch predicate: ignores the status. */
+export function isSameSpec(now: AnyObject, before: AnyObject): boolean {
+  const relevant = ({ metadata }: AnyObject) => {
+    const { generation, labels, annotations, ownerReferences, deletionTimestamp } = metadata
+    return { generation, labels, annotations, ownerReferences, deletionTimestamp }
+  }
+  return jsonEqual(relevant(now), relevant(before))
 }
 
 /** The first machine that needs a person, in words. */

@@ -6,6 +6,7 @@ import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
 import { isSameIn } from '../shared/wakes.ts'
 import { actOnMachineSet } from './act.ts'
 import { type Action, decide } from './decide.ts'
+import { isSameMachine, isSameSpec } from './facts.ts'
 import { FACTS_READ, type Observed, observeMachineSet } from './observe.ts'
 import { statusOf } from './status.ts'
 
@@ -29,8 +30,8 @@ export function captMachineSetController({
           cache.list(CAPTMachineSet, { index: BY_CLUSTER, value: keyText(keyOf(changed)) }).map(keyOf),
         ignores: isSameIn(FACTS_READ),
       },
-      { kind: CAPTMachine, toKeys: setsOf },
-      { kind: CAPTMachineDeployment, toKeys: setsOf },
+      { kind: CAPTMachine, toKeys: setsOf, ignores: isSameMachine },
+      { kind: CAPTMachineDeployment, toKeys: setsOf, ignores: isSameSpec },
     ],
     indexes: [CAPTMachineSet, CAPTMachine].map((kind) => ({ kind, name: BY_CLUSTER, values: clusterValues })),
     observe: async ({ cache, clock }, object) => observeMachineSet(cache, clusterKind, object, clock.now()),

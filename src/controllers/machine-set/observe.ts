@@ -1,11 +1,10 @@
 // Reads everything that a decision about a CAPTMachineSet needs, from caches.
-import { type AnyObject, CAPTMachine, CAPTMachineDeployment, CAPTMachineSet, type KindRef, readCluster } from '#api'
+import { type AnyObject, CAPTMachine, CAPTMachineDeployment, CAPTMachineSet, type KindRef } from '#api'
 import type { Cache, Projected } from '#kube'
 import { matchesSelector } from '#lib'
 import { controllerOf } from '#runtime'
-import { clusterNameOf } from '../machine/observe.ts'
 import { minAvailable, resolveStrategy } from '../machine-deployment/rollout.ts'
-import { BY_CLUSTER } from '../shared/owner-cluster.ts'
+import { BY_CLUSTER, namedCluster } from '../shared/owner-cluster.ts'
 import type { ClusterPart } from '../shared/wakes.ts'
 import { isControlledBy, nextAvailable, toMachineFacts } from './facts.ts'
 import type { MachineFacts } from './replicas.ts'
@@ -37,8 +36,7 @@ export function observeMachineSet(
 ): Observed {
   const namespace = object.metadata.namespace ?? ''
   const { selector, minReadySeconds } = object.spec
-  const clusterName = clusterNameOf(object)
-  const found = clusterName === undefined ? undefined : cache.get(clusterKind, { namespace, name: clusterName })
+  const { clusterName, cluster } = namedCluster(cache, clusterKind, object)
   const value = `${namespace}/${clusterName}`
   const all = clusterName === undefined ? [] : cache.list<CAPTMachine>(CAPTMachine, { index: BY_CLUSTER, value })
   const own = all.filter((machine) => isControlledBy(machine, object))
@@ -47,7 +45,7 @@ export function observeMachineSet(
   return {
     object,
     clusterName,
-    cluster: found && { ...readCluster(found), object: found },
+    cluster,
     machines,
     facts: machines.map((machine) => toMachineFacts(machine, minReadySeconds, nowMs)),
     orphans: all.filter(

@@ -17,7 +17,7 @@ import { setBlockMove } from '../shared/block-move.ts'
 import type { Workloads } from '../shared/workload.ts'
 import type { Action } from './decide.ts'
 import { type DrainLog, leftPods } from './drain.ts'
-import { cordonNode, deleteNode, evictPods, labelNode } from './node.ts'
+import { cordonNode, deleteNode, evictPods, labelNode, MAX_AGE_SECONDS } from './node.ts'
 import type { Observed } from './observe.ts'
 import { userDataSecretName } from './variables.ts'
 
@@ -67,7 +67,8 @@ export async function actOnMachine(world: World, ports: ActPorts, observed: Obse
 const nodeName = ({ node }: Observed): string => (node.is === 'found' ? node.name : '')
 
 async function workloadOf({ workloads }: ActPorts, { object, cluster }: Observed): Promise<Objects> {
-  const workload = cluster && (await workloads.open({ namespace: object.metadata.namespace ?? '', name: cluster.name }))
+  const key = { namespace: object.metadata.namespace ?? '', name: cluster?.name ?? '' }
+  const workload = cluster && (await workloads.open(key, MAX_AGE_SECONDS))
   if (workload) return workload.objects
   throw new CaptError('CAPT_WORKLOAD_UNREACHABLE', 'The workload cluster has no kubeconfig', {
     hint: 'look at the CAPTControlPlane: its condition KubeconfigAvailable says why',
@@ -93,7 +94,7 @@ async function writeUserData(objects: Objects, object: AnyObject, { spec, cluste
   await objects.create<Secret>(SecretKind, secret).catch(ignore('AlreadyExists'))
 }
 
-/** Under a field manager of its own: whoever applies the rest of the spec does not take it away. */
+/** Uses a field manager of its own, so that an apply of the rest of the spec does not remove the field. */
 async function setProviderId({ objects }: World, object: CAPTMachine, providerID: string): Promise<void> {
   const { name, namespace = '', uid = '' } = object.metadata
   const { apiVersion, kind } = CAPTMachine

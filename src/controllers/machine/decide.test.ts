@@ -4,7 +4,8 @@ import { type AnyObject, CAPTMachine, MACHINE_FINALIZER, type UnknownObject, typ
 import { type ApplyFacts, readApply, toApply } from '../shared/apply.ts'
 import { decide } from './decide.ts'
 import { isDrained, labelChange, type NodeState } from './node.ts'
-import type { Observed } from './observe.ts'
+import { isMadeByCore, type Observed } from './observe.ts'
+import { statusOf } from './status.ts'
 import { machineRequest } from './variables.ts'
 
 const NOW_MS = Date.UTC(2026, 0, 1)
@@ -43,6 +44,7 @@ const place = {
   nodeGroup: 'nodes',
   userDataSecret: 'm-user-data',
   zone: undefined,
+  version: undefined,
   labels: undefined,
 }
 const node = (over: Partial<Extract<NodeState, { is: 'found' }>> = {}): NodeState => ({
@@ -68,7 +70,8 @@ function observed(object: CAPTMachine, over: Partial<Observed> = {}): Observed {
     isUnderMachine: false,
     machine: undefined,
     hasHome: true,
-    nodeGroup: { is: 'found', name: 'nodes' },
+    runningVersion: '1.34',
+    nodeGroup: { is: 'found', name: 'nodes', labels: {} },
     request,
     apply,
     facts: facts('applied'),
@@ -84,8 +87,13 @@ function facts(is: 'absent' | 'applied' | 'progressing' | 'failed', deleting = f
   const state = { is, message: 'apply: 1 of 4', hint: 'capt retry m-machine', timedOut: false } as ApplyFacts['state']
   return { ...readApply(undefined), state, deleting }
 }
+const FOREIGN = { group: 'controlplane.cluster.x-k8s.io', kind: 'KubeadmControlPlane', name: 'k' }
 const made = { providerID: INSTANCE.providerId }
 const NEW = { apply: undefined, facts: facts('absent'), instance: undefined, node: { is: 'unread' } } as const
+const under = (version: string | undefined) => ({
+  isUnderMachine: true,
+  machine: { name: 'm', dataSecret: 's', zone: undefined, version },
+})
 const summary = (of: Observed): string => {
   const decision = decide(of)
   if (decision.is === 'act') return decision.actions.map((action) => action.do).join(' ')
@@ -105,6 +113,16 @@ describe('A CAPTMachine', () => {
     ],
     ['waits for its Cluster', observed(machine(), { cluster: undefined }), 'waiting WaitingForCluster'],
     ['hangs under its Cluster', observed(withoutOwner), 'own'],
+    [
+      'is left to core until its Machine is known',
+      observed(withoutOwner, { ...NEW, isUnderMachine: true }),
+      'waiting WaitingForBootstrapData',
+    ],
+    [
+      'that is new waits in case a core Machine owns it',
+      observed(machine({}, { ownerReferences: [], creationTimestamp: at(1) }), NEW),
+      'waiting WaitingForMachine',
+    ],
     ['takes a finalizer before anything is made', observed(machine({}, { finalizers: [] })), 'add-finalizer'],
     [
       'makes nothing for a Cluster that goes',
@@ -115,6 +133,11 @@ describe('A CAPTMachine', () => {
       'waits for the control plane',
       observed(machine(), { ...NEW, cluster: { ...cluster, controlPlaneInitialized: false } }),
       'waiting WaitingForControlPlane',
+    ],
+    [
+      'refuses a control plane of another provider',
+      observed(machine(), { ...NEW, cluster: { ...cluster, controlPlaneRef: FOREIGN }, hasHome: false }),
+      'stalled ControlPlaneUnsupported',
     ],
     [
       'does nothing while paused',
@@ -131,14 +154,28 @@ describe('A CAPTMachine', () => {
       observed(machine({}, { creationTimestamp: at(700) }), { ...NEW, isUnderMachine: true }),
       'stalled BootstrapDataTimeout',
     ],
+    ['goes on with bootstrap data', observed(machine(), { ...NEW, ...under(undefined) }), 'write-apply'],
+    ['is made for the version of its Machine', observed(machine(), { ...NEW, ...under('v1.33.2') }), 'write-apply'],
     [
-      'goes on with bootstrap data',
-      observed(machine(), { ...NEW, isUnderMachine: true, machine: { name: 'm', dataSecret: 's', zone: undefined } }),
-      'write-apply',
+      'is not newer than the control plane',
+      observed(machine(), { ...NEW, ...under('v1.35.0') }),
+      'waiting WaitingForControlPlaneUpgrade',
+    ],
+    ['is not too old for it', observed(machine(), { ...NEW, ...under('v1.30.0') }), 'stalled VersionTooOld'],
+    ['needs a version that is one', observed(machine(), { ...NEW, ...under('newest') }), 'stalled VersionInvalid'],
+    [
+      'waits until the version of the control plane is known',
+      observed(machine(), { ...NEW, ...under('v1.34.0'), runningVersion: undefined }),
+      'waiting WaitingForControlPlane',
     ],
     [
       'reports a node group that is missing',
       observed(machine(), { ...NEW, nodeGroup: { is: 'missing', ref: 'nodes' } }),
+      'stalled NodeGroupMissing',
+    ],
+    [
+      'reports an apply that made no node group',
+      observed(machine(), { ...NEW, nodeGroup: { is: 'unnamed', apply: 'eks' } }),
       'stalled NodeGroupMissing',
     ],
     [
@@ -157,6 +194,11 @@ describe('A CAPTMachine', () => {
     ['writes its providerID', observed(machine()), 'set-provider-id'],
     ['reports another instance', observed(machine({ providerID: 'aws:///a/i-0' })), 'stalled InstanceReplaced'],
     ['labels its Node', observed(machine({ ...made, labels: { tier: 'web' } })), 'label-node'],
+    [
+      'gives its Node the labels of its node group',
+      observed(machine(made), { nodeGroup: { is: 'found', name: 'nodes', labels: { team: 'a' } } }),
+      'label-node',
+    ],
     ['looks at a healthy Node seldom', observed(machine(made)), 'done 120'],
     ['looks for a missing Node soon', observed(machine(made), { node: { is: 'absent' } }), 'done 1'],
   ] as const)
@@ -226,11 +268,90 @@ describe('A CAPTMachine', () => {
   })
 })
 
+describe('The status of a CAPTMachine', () => {
+  const report = (of: Observed) => statusOf(of, decide(of))
+  const word = (of: Observed, type: string) => {
+    const found = report(of).conditions?.find((condition) => condition.type === type)
+    return found && `${found.status} ${found.reason}`
+  }
+
+  it('has the instance, and the fields of both contracts once its providerID is set', () => {
+    const { fields } = report(observed(machine(made)))
+    assert.partialDeepStrictEqual(fields, {
+      ready: true,
+      initialization: { provisioned: true },
+      instanceId: 'i-1',
+      privateIp: '10.0.0.1',
+      failureDomain: 'a',
+      addresses: [
+        { type: 'InternalIP', address: '10.0.0.1' },
+        { type: 'InternalDNS', address: 'ip-1' },
+      ],
+      nodeRef: { name: 'ip-1' },
+      workspaceTemplateStatus: { ready: true, workspaceName: 'm-machine' },
+    })
+    assert.equal(report(observed(machine())).fields?.['ready'], undefined, 'not before')
+  })
+
+  it('stays provisioned when its instance fails later', () => {
+    const once = { ...machine(made), status: { initialization: { provisioned: true } } }
+    const { fields } = report(observed(once, { facts: facts('failed'), instance: undefined }))
+    assert.deepEqual(fields?.['initialization'], { provisioned: true })
+  })
+
+  const unreadable = { is: 'unreachable', message: 'no route' } as const
+  for (const [what, of, instance, health] of [
+    ['of a healthy Node', observed(machine(made)), 'True InstanceRunning', 'True NodeReady'],
+    [
+      'of a Node that is not ready',
+      observed(machine(made), { node: node({ isReady: false, message: 'kubelet stopped' }) }),
+      'True InstanceRunning',
+      'False NodeNotReady',
+    ],
+    [
+      'of one that has not joined',
+      observed(machine(made), { node: { is: 'absent' } }),
+      'True InstanceRunning',
+      'False NodeMissing',
+    ],
+    [
+      'of one that cannot be read',
+      observed(machine(made), { node: unreadable }),
+      'True InstanceRunning',
+      'Unknown WorkloadUnreachable',
+    ],
+    ['before the instance', observed(machine(), NEW), 'False Creating', 'Unknown NodeUnknown'],
+    [
+      'without the instance',
+      observed(machine(), { ...NEW, facts: facts('failed'), apply: observed(machine()).apply }),
+      'False InstanceFailed',
+      'Unknown NodeUnknown',
+    ],
+  ] as const)
+    it(`says of instance and Node, ${what}: ${instance}, ${health}`, () =>
+      assert.deepEqual([word(of, 'InstanceReady'), word(of, 'NodeHealthy')], [instance, health]))
+})
+
+describe('What core made', () => {
+  const owner = (kind: string, group = 'cluster.x-k8s.io') => ({
+    ownerReferences: [{ apiVersion: `${group}/v1beta2`, kind, name: 'o', uid: 'o' }],
+  })
+  for (const [what, metadata, expected] of [
+    ['a machine of a core Machine', owner('Machine'), true],
+    ['one that a MachineSet has just made', owner('MachineSet'), true],
+    ['one that was cloned from a template', { annotations: { 'cluster.x-k8s.io/cloned-from-name': 't' } }, true],
+    ['one of a CAPTMachineSet', owner('CAPTMachineSet', 'infrastructure.cluster.x-k8s.io'), false],
+    ['one on its own under its Cluster', owner('Cluster'), false],
+    ['one on its own', { ownerReferences: [] }, false],
+  ] as const)
+    it(`${what}: ${expected}`, () => assert.equal(isMadeByCore(machine({}, metadata)), expected))
+})
+
 describe('The Node of a machine', () => {
   const found = (labels: Record<string, string>, managedLabels: readonly string[]) =>
     node({ labels, managedLabels }) as Extract<NodeState, { is: 'found' }>
   for (const [what, labels, managed, wanted, expected] of [
-    ['has what is wanted', { a: '1' }, ['a'], { a: '1' }, undefined],
+    ['has the labels it should have', { a: '1' }, ['a'], { a: '1' }, undefined],
     ['gets a label', {}, [], { a: '1' }, { a: '1' }],
     ['gets another value', { a: '0' }, ['a'], { a: '1' }, { a: '1' }],
     ['loses a label that capt set', { a: '1' }, ['a'], {}, { a: null }],

@@ -1,21 +1,11 @@
 // Decides the next step for one CAPTMachine. Pure: same observation, same decision; time is in the observation.
 import { conditionOf, MACHINE_FINALIZER, pauseOf } from '#api'
-import {
-  act,
-  controllerOf,
-  type Decision,
-  done,
-  doneFor,
-  hasFinalizer,
-  isOwnedBy,
-  lifecycleOf,
-  stalled,
-  waiting,
-} from '#runtime'
-import { type ApplyRequest, foreignOwner, isUpToDate } from '../shared/apply.ts'
+import { act, type Decision, done, doneFor, stalled, waiting } from '#runtime'
+import { type ApplyRequest, foreignOwner, isUpToDate, refuseApply } from '../shared/apply.ts'
 import { secondsLeft } from '../shared/deadline.ts'
-import { waitForApply } from '../shared/grace-period.ts'
-import { decidePaused } from '../shared/pause.ts'
+import { waitForApply, waitForOwner } from '../shared/grace-period.ts'
+import { decideLifecycle, decideMembership } from '../shared/lifecycle.ts'
+import { refuseControlPlane, refuseNodeVersion } from '../shared/node-version.ts'
 import { decideDrain } from './drain.ts'
 import { NEEDED_OUTPUTS } from './instance.ts'
 import { type DrainedPod, labelChange } from './node.ts'
@@ -37,7 +27,7 @@ export type Action =
   | { readonly do: 'label-node'; readonly labels: Readonly<Record<string, string | null>> }
   | { readonly do: 'evict'; readonly pods: readonly DrainedPod[] }
 
-const BOOTSTRAP_LIMIT_SECONDS = 600
+export const BOOTSTRAP_LIMIT_SECONDS = 600
 const RETRY_SECONDS = 5
 const NODE_GROUP_SECONDS = 15
 /** How often the Node of a healthy machine is looked at. */
@@ -46,53 +36,40 @@ const MOST_WAIT_SECONDS = 30
 
 export function decide(observed: Observed): Decision<Action> {
   const { object, cluster, facts } = observed
-  switch (lifecycleOf(object, MACHINE_FINALIZER, pauseOf(cluster, object))) {
-    case 'released':
-      return done
-    case 'moved':
-      return act({ do: 'remove-finalizer' })
-    case 'paused':
-      return decidePaused(object, facts.running)
-    case 'deleting':
-      return decideDelete(observed)
-    case 'active':
-      return decideMachine(observed)
-  }
+  return decideLifecycle<Action>(object, MACHINE_FINALIZER, {
+    pause: pauseOf(cluster, object),
+    isRunning: facts.running,
+    deleting: () => decideDelete(observed),
+    active: () => decideMachine(observed),
+  })
 }
 
 function decideMachine(observed: Observed): Decision<Action> {
-  const { object, cluster, request, apply } = observed
-  const homeless = decideCluster(observed)
-  if (homeless || !cluster) return homeless ?? done
-  if (!controllerOf(object) && !isOwnedBy(object, cluster.object)) return act({ do: 'own' })
-  if (!hasFinalizer(object, MACHINE_FINALIZER)) return act({ do: 'add-finalizer' })
-  if (cluster.deleting) return waiting('ClusterDeleting', `Cluster ${cluster.name} is being deleted`)
-  if (!cluster.controlPlaneInitialized || !observed.hasHome)
-    return waiting('WaitingForControlPlane', `Waiting for the control plane of Cluster ${cluster.name}`)
-  const unready = decideBootstrap(observed) ?? decideNodeGroup(observed)
+  const { cluster, request, apply } = observed
+  const outside = decideOwner(observed) ?? decideMembership(observed, MACHINE_FINALIZER)
+  if (outside) return outside
+  const unsupported = refuseControlPlane(cluster?.controlPlaneRef, 'a machine', 'machines')
+  if (unsupported) return unsupported
+  if (!cluster?.controlPlaneInitialized || !observed.hasHome)
+    return waiting('WaitingForControlPlane', `Waiting for the control plane of Cluster ${observed.clusterName}`)
+  const unready = decideBootstrap(observed) ?? decideVersion(observed) ?? decideNodeGroup(observed)
   if (unready || !request) return unready ?? done
 
-  if (apply?.metadata.deletionTimestamp)
-    return waiting('WorkspaceDeleting', `${request.name} is being deleted; it is made again when it is gone`)
-  const foreign = apply && foreignOwner(apply, object)
-  if (foreign)
-    return stalled(
-      'WorkspaceNameTaken',
-      `WorkspaceTemplateApply ${request.name} belongs to ${foreign.kind} ${foreign.name}`,
-      'delete this machine and make one with another name',
-    )
+  const refused = refuseApply(apply, request, {
+    deleting: 'WorkspaceDeleting',
+    taken: 'WorkspaceNameTaken',
+    hint: 'delete this machine and make one with another name',
+  })
+  if (refused) return refused
   if (!isUpToDate(apply, request)) return act({ do: 'write-apply', request })
   return decideInstance(observed)
 }
 
-function decideCluster({ object, clusterName, cluster }: Observed): Decision<Action> | undefined {
-  if (clusterName === undefined)
-    return stalled(
-      'ClusterMissing',
-      `${object.kind} ${object.metadata.name} belongs to no Cluster`,
-      'set the label cluster.x-k8s.io/cluster-name to the name of a Cluster of this namespace',
-    )
-  return cluster ? undefined : waiting('WaitingForCluster', `Waiting for Cluster ${clusterName} of this namespace`)
+/** Somebody may have written a core Machine and what it refers to by hand, at the same time. */
+function decideOwner({ object, isUnderMachine, nowMs }: Observed): Decision<Action> | undefined {
+  if (isUnderMachine || (object.metadata.ownerReferences ?? []).length > 0) return undefined
+  const wait = waitForOwner(object, nowMs, 'Machine')
+  return wait.is === 'waiting' && wait.retryAfterSeconds !== undefined ? wait : undefined
 }
 
 /** A machine whose instance was asked for has its bootstrap data. */
@@ -111,12 +88,29 @@ function decideBootstrap({ object, isUnderMachine, machine, apply, nowMs }: Obse
   )
 }
 
+/** A machine is made for the version of its core Machine; without one its template chooses. */
+function decideVersion({ machine, runningVersion }: Observed): Decision<Action> | undefined {
+  if (machine?.version === undefined) return undefined
+  const { name, version } = machine
+  if (runningVersion === undefined)
+    return waiting('WaitingForControlPlane', 'Waiting for the version of the control plane')
+  const asked = { version, running: runningVersion, owner: `Machine ${name}`, field: 'spec.version' }
+  return refuseNodeVersion(asked, MOST_WAIT_SECONDS)
+}
+
 function decideNodeGroup({ nodeGroup }: Observed): Decision<Action> | undefined {
   if (nodeGroup.is === 'missing')
     return stalled(
       'NodeGroupMissing',
       `Node group ${nodeGroup.ref} does not exist, or does not allow this namespace`,
       'create the CAPTMachinePool or WorkspaceTemplateApply that spec.nodeGroupRef names, or make a machine that sets subnetIds, securityGroupIds and imageId instead',
+      NODE_GROUP_SECONDS,
+    )
+  if (nodeGroup.is === 'unnamed')
+    return stalled(
+      'NodeGroupMissing',
+      `WorkspaceTemplateApply ${nodeGroup.apply} has no output node_group_name: it made no node group`,
+      'name a CAPTMachinePool in nodeGroupRef, or make a machine that sets subnetIds, securityGroupIds and imageId instead',
       NODE_GROUP_SECONDS,
     )
   if (nodeGroup.is === 'waiting')
@@ -147,15 +141,16 @@ function decideInstance(observed: Observed): Decision<Action> {
 }
 
 function decideNode(observed: Observed): Decision<Action> {
-  const { object, node } = observed
-  const labels = node.is === 'found' ? labelChange(node, object.spec.labels ?? {}) : undefined
+  const { object, node, nodeGroup } = observed
+  const wanted = { ...(nodeGroup.is === 'found' ? nodeGroup.labels : {}), ...object.spec.labels }
+  const labels = node.is === 'found' ? labelChange(node, wanted) : undefined
   if (labels) return act({ do: 'label-node', labels })
   if (node.is === 'unread') return done
-  return doneFor(node.is === 'found' && node.isReady ? HEALTHY_SECONDS : nextLook(observed))
+  return doneFor(node.is === 'found' && node.isReady ? HEALTHY_SECONDS : nextCheck(observed))
 }
 
 /** Often at first, because an instance joins within minutes; seldom later. */
-function nextLook({ object, nowMs }: Observed): number {
+function nextCheck({ object, nowMs }: Observed): number {
   const since = Date.parse(conditionOf(object, 'Ready')?.lastTransitionTime ?? '')
   const elapsed = Number.isNaN(since) ? 0 : (nowMs - since) / 1000
   return Math.min(MOST_WAIT_SECONDS, Math.max(1, Math.round(elapsed / 4)))

@@ -6,7 +6,7 @@ import type { Action } from './decide.ts'
 import type { Observed } from './observe.ts'
 
 /** How long a workload cluster that does not answer is waited for. */
-const UNREACHABLE_SECONDS = 120
+export const UNREACHABLE_SECONDS = 120
 const RETRY_SECONDS = 5
 /** Pods that are named in the condition. */
 const MOST_NAMED = 5

@@ -1,6 +1,7 @@
 // The controller for CAPTMachine: one EC2 instance, by the InfraMachine contract of Cluster API or on its own.
 import {
   type AnyObject,
+  CAPTCluster,
   CAPTControlPlane,
   CAPTMachine,
   CAPTMachinePool,
@@ -12,15 +13,16 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Cache } from '#kube'
+import { jsonEqual } from '#lib'
 import type { Controller } from '#runtime'
 import { isSameApply } from '../shared/apply.ts'
 import { BY_CLUSTER, clusterValues } from '../shared/owner-cluster.ts'
-import { isSameIn, ownersOf } from '../shared/wakes.ts'
+import { isSameIn, NODE_FACTS, ownersOf } from '../shared/wakes.ts'
 import type { Workloads } from '../shared/workload.ts'
 import { actOnMachine } from './act.ts'
 import { type Action, decide } from './decide.ts'
 import { createDrainLog } from './drain.ts'
-import { FACTS_READ, type Observed, observeMachine } from './observe.ts'
+import { type Observed, observeMachine } from './observe.ts'
 import { statusOf } from './status.ts'
 
 interface CaptMachineOptions {
@@ -43,15 +45,20 @@ export function captMachineController(options: CaptMachineOptions): Controller<C
         kind: clusterKind,
         toKeys: (changed, cache) =>
           cache.list(CAPTMachine, { index: BY_CLUSTER, value: keyText(keyOf(changed)) }).map(keyOf),
-        ignores: isSameIn(FACTS_READ),
+        ignores: isSameIn(NODE_FACTS),
       },
       {
         kind: WorkspaceTemplateApply,
-        toKeys: (changed, cache) => [...ownersOf(changed, CAPTMachine.kind), ...waitingForPool(changed, cache)],
+        toKeys: (changed, cache) => [
+          ...ownersOf(changed, CAPTMachine.kind),
+          ...(ownersOf(changed, CAPTMachinePool.kind).length > 0 ? machinesLike(changed, cache) : []),
+        ],
         ignores: isSameApply,
       },
-      // Read to find the run of the control plane; its Cluster reports when that is over.
+      { kind: CAPTMachinePool, toKeys: machinesLike, ignores: isSameConsent },
+      // Read to find the control plane, and of an adopted one its place; their Cluster reports when it answers.
       { kind: CAPTControlPlane, toKeys: () => [] },
+      { kind: CAPTCluster, toKeys: () => [] },
     ],
     indexes: [
       { kind: CAPTMachine, name: BY_CLUSTER, values: clusterValues },
@@ -65,11 +72,15 @@ export function captMachineController(options: CaptMachineOptions): Controller<C
   }
 }
 
-/** Machines that have no instance yet may wait for the node group that the run of a pool makes. */
-function waitingForPool(changed: AnyObject, cache: Cache): readonly Key[] {
-  if (ownersOf(changed, CAPTMachinePool.kind).length === 0) return []
+/** Machines that are like a node group may wait for it, and take its labels. */
+function machinesLike(changed: AnyObject, cache: Cache): readonly Key[] {
   return clusterValues(changed)
     .flatMap((value) => cache.list<CAPTMachine>(CAPTMachine, { index: BY_CLUSTER, value }))
-    .filter(({ spec }) => spec.providerID === undefined)
+    .filter(({ spec }) => spec.nodeGroupRef !== undefined)
     .map(keyOf)
+}
+
+/** A machine asks of a pool only whether it exists and allows its namespace. */
+function isSameConsent(now: AnyObject, before: AnyObject): boolean {
+  return jsonEqual(now.metadata.annotations, before.metadata.annotations)
 }

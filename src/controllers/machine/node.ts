@@ -29,6 +29,8 @@ export interface DrainedPod {
   readonly isGoing: boolean
 }
 
+/** A cluster has many machines: its kubeconfig is not read for each look at each of them. */
+export const MAX_AGE_SECONDS = 60
 const LABELS_ANNOTATION = 'capt.appthrust.com/machine-labels'
 
 interface NodeRequest {
@@ -44,7 +46,7 @@ type LooseNode = AnyObject & {
 
 export async function readNode(workloads: Workloads, cluster: Key, request: NodeRequest): Promise<NodeState> {
   try {
-    const workload = await workloads.open(cluster)
+    const workload = await workloads.open(cluster, MAX_AGE_SECONDS)
     if (!workload) return { is: 'unreachable', message: `Cluster ${cluster.name} has no kubeconfig yet` }
     const node = await workload.objects.get<LooseNode>(NodeKind, { name: request.name })
     // A Node of an earlier instance with the same address is not this one.

@@ -1,32 +1,42 @@
 // Reads everything that a decision about a CAPTMachine needs: from caches, its core Machine and its Node by name.
 import {
   type AnyObject,
-  allowsNamespace,
+  CAPTCluster,
   CAPTControlPlane,
   type CAPTMachine,
-  CLUSTER_NAME_LABEL,
-  clusterOwnerOf,
+  CLUSTER_GROUP,
+  isAdopted,
   type Key,
   type KindRef,
   keyOf,
-  readCluster,
+  type OwnerReference,
   WorkspaceTemplateApply,
 } from '#api'
 import { type Cache, isKubeError, type Objects, type Projected } from '#kube'
 import { isPlainObject } from '#lib'
 import { findOwner } from '#runtime'
 import { eksApplyName } from '../control-plane/variables.ts'
+import { eksVersion } from '../control-plane/version.ts'
 import { type ApplyFacts, type ApplyRequest, readApply } from '../shared/apply.ts'
-import { BY_CLUSTER } from '../shared/owner-cluster.ts'
-import type { ClusterPart } from '../shared/wakes.ts'
-import type { Workloads } from '../shared/workload.ts'
+import { locationOf } from '../shared/aws/location.ts'
+import { BY_CLUSTER, namedCluster, referred } from '../shared/owner-cluster.ts'
+import type { ClusterPart, NODE_FACTS } from '../shared/wakes.ts'
+import type { NodePorts } from '../shared/workload.ts'
 import type { DrainLog, DrainNote } from './drain.ts'
 import { type Instance, toInstance } from './instance.ts'
 import { type NodeState, readNode } from './node.ts'
-import { homeOf, machineApplyName, machineRequest, type Placement, userDataSecretName } from './variables.ts'
+import { type NodeGroup, nodeGroupOf } from './node-group.ts'
+import {
+  homeOf,
+  homeOfAdopted,
+  machineApplyName,
+  machineRequest,
+  type Placement,
+  userDataSecretName,
+} from './variables.ts'
 
-/** The facts of the Cluster that are observed; a change of any other does not trigger a reconcile. */
-export const FACTS_READ = ['uid', 'paused', 'deleting', 'controlPlaneInitialized'] as const
+/** Core sets it on what it makes from a template. */
+const CLONED_ANNOTATION = 'cluster.x-k8s.io/cloned-from-name'
 
 /** What the core Machine asks for. */
 interface CoreMachine {
@@ -34,24 +44,21 @@ interface CoreMachine {
   /** Undefined until the bootstrap provider has made it. */
   readonly dataSecret: string | undefined
   readonly zone: string | undefined
+  readonly version: string | undefined
 }
-
-type NodeGroup =
-  | { readonly is: 'none' }
-  | { readonly is: 'missing'; readonly ref: string }
-  | { readonly is: 'waiting'; readonly apply: string }
-  | { readonly is: 'found'; readonly name: string }
 
 export interface Observed {
   readonly object: Projected<CAPTMachine>
   /** Name of the Cluster; undefined when nothing names one. */
   readonly clusterName: string | undefined
-  readonly cluster: (ClusterPart<typeof FACTS_READ> & { readonly object: AnyObject }) | undefined
+  readonly cluster: (ClusterPart<typeof NODE_FACTS> & { readonly object: AnyObject }) | undefined
   /** Core makes, drains and deletes it. */
   readonly isUnderMachine: boolean
   /** Undefined without a core Machine, and once the instance was asked for. */
   readonly machine: CoreMachine | undefined
   readonly hasHome: boolean
+  /** Minor version that the control plane runs. */
+  readonly runningVersion: string | undefined
   readonly nodeGroup: NodeGroup
   /** Undefined while something that it needs is missing. */
   readonly request: ApplyRequest | undefined
@@ -64,12 +71,9 @@ export interface Observed {
   readonly nowMs: number
 }
 
-interface ObservePorts {
+interface ObservePorts extends NodePorts {
   readonly objects: Objects
-  readonly cache: Cache
-  readonly workloads: Workloads
   readonly drains: DrainLog
-  readonly clusterKind: KindRef
   readonly machineKind: KindRef
 }
 
@@ -80,9 +84,7 @@ export async function observeMachine(
 ): Promise<Observed> {
   const { cache } = ports
   const namespace = object.metadata.namespace ?? ''
-  const clusterName = clusterNameOf(object)
-  const found = clusterName === undefined ? undefined : cache.get(ports.clusterKind, { namespace, name: clusterName })
-  const cluster = found && { ...readCluster(found), object: found }
+  const { clusterName, cluster } = namedCluster(cache, ports.clusterKind, object)
   const apply = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
     namespace,
     name: machineApplyName(object.metadata.name),
@@ -90,8 +92,8 @@ export async function observeMachine(
   const facts = readApply(apply)
   const owner = findOwner(object, ports.machineKind)
   const machine = owner && !apply ? await readMachine(ports, { namespace, name: owner.name }) : undefined
-  const home = clusterName === undefined ? undefined : controlPlaneOf(cache, namespace, clusterName)
-  const nodeGroup = nodeGroupOf(cache, object)
+  const { home, version } = clusterName === undefined ? {} : controlPlaneOf(cache, namespace, clusterName, cluster)
+  const nodeGroup = nodeGroupOf(ports.cache, object)
   const placement =
     clusterName === undefined || !home ? undefined : { cluster: clusterName, home, ...placeOf(object, apply, machine) }
   const instance = toInstance(facts.outputs)
@@ -100,9 +102,10 @@ export async function observeMachine(
     object,
     clusterName,
     cluster,
-    isUnderMachine: owner !== undefined,
+    isUnderMachine: isMadeByCore(object),
     machine,
     hasHome: home !== undefined,
+    runningVersion: version === undefined ? undefined : eksVersion(version),
     nodeGroup,
     request: placement && toRequest(object, placement, nodeGroup),
     apply,
@@ -114,20 +117,31 @@ export async function observeMachine(
   }
 }
 
-/** By owner reference, else by the label that people write on a machine of its own. */
-export function clusterNameOf(object: AnyObject): string | undefined {
-  return clusterOwnerOf(object)?.name ?? object.metadata.labels?.[CLUSTER_NAME_LABEL]
+/** A MachineSet clones it from a template and owns it until its Machine does; one on its own has its Cluster at most. */
+export function isMadeByCore({ metadata }: AnyObject): boolean {
+  const { ownerReferences = [], annotations = {} } = metadata
+  const isCore = ({ apiVersion, kind }: OwnerReference) =>
+    apiVersion.startsWith(`${CLUSTER_GROUP}/`) && kind !== 'Cluster'
+  return CLONED_ANNOTATION in annotations || ownerReferences.some(isCore)
 }
 
-function controlPlaneOf(cache: Cache, namespace: string, cluster: string) {
+function controlPlaneOf(cache: Cache, namespace: string, name: string, cluster: Observed['cluster']) {
   const [plane] = cache.list<CAPTControlPlane>(CAPTControlPlane, {
     index: BY_CLUSTER,
-    value: `${namespace}/${cluster}`,
+    value: `${namespace}/${name}`,
   })
-  const apply =
-    plane &&
-    cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: eksApplyName(plane, cluster) })
-  return apply && homeOf(apply)
+  if (!plane) return {}
+  const { version } = plane.status ?? {}
+  if (isAdopted(plane)) {
+    const infra = referred<CAPTCluster>(cache, CAPTCluster, namespace, cluster?.infrastructureRef)
+    const location = locationOf(plane, infra, name, cluster?.annotations)
+    return { home: location && homeOfAdopted(location), version }
+  }
+  const apply = cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
+    namespace,
+    name: eksApplyName(plane, name),
+  })
+  return { home: apply && homeOf(apply), version }
 }
 
 /** A request that was made keeps what the instance started with. */
@@ -135,33 +149,21 @@ function placeOf(
   object: CAPTMachine,
   apply: WorkspaceTemplateApply | undefined,
   machine: CoreMachine | undefined,
-): Pick<Placement, 'userDataSecret' | 'zone' | 'labels'> {
+): Pick<Placement, 'userDataSecret' | 'zone' | 'version' | 'labels'> {
   const own = userDataSecretName(object.metadata.name)
-  const { user_data_secret: used, zone } = apply?.spec.variables ?? {}
-  if (apply) return { userDataSecret: used ?? own, zone, labels: apply.spec.values?.['labels'] }
-  return { userDataSecret: machine?.dataSecret ?? own, zone: machine?.zone, labels: object.spec.labels }
+  const { user_data_secret: used, zone, kubernetes_version: version } = apply?.spec.variables ?? {}
+  if (apply) return { userDataSecret: used ?? own, zone, version, labels: apply.spec.values?.['labels'] }
+  return {
+    userDataSecret: machine?.dataSecret ?? own,
+    zone: machine?.zone,
+    version: machine?.version === undefined ? undefined : eksVersion(machine.version),
+    labels: object.spec.labels,
+  }
 }
 
 function toRequest(object: CAPTMachine, placement: Omit<Placement, 'nodeGroup'>, group: NodeGroup) {
-  if (group.is === 'missing' || group.is === 'waiting') return undefined
+  if (group.is !== 'found' && group.is !== 'none') return undefined
   return machineRequest(object, { ...placement, nodeGroup: group.is === 'found' ? group.name : undefined })
-}
-
-/** A pool's apply is called `<pool>-node-group`; any other apply is found by its own name. */
-export function nodeGroupOf(
-  cache: Pick<Cache, 'get'>,
-  { spec, metadata }: Pick<CAPTMachine, 'spec' | 'metadata'>,
-): NodeGroup {
-  if (!spec.nodeGroupRef) return { is: 'none' }
-  const { name, namespace = metadata.namespace ?? '' } = spec.nodeGroupRef
-  const [apply] = [`${name}-node-group`, name]
-    .map((one) => cache.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name: one }))
-    .filter((one) => one !== undefined && allowsNamespace(one, metadata.namespace ?? ''))
-  if (!apply) return { is: 'missing', ref: `${namespace}/${name}` }
-  const group = apply.status?.outputs?.['node_group_name']
-  return typeof group === 'string' && group !== ''
-    ? { is: 'found', name: group }
-    : { is: 'waiting', apply: apply.metadata.name }
 }
 
 /** Read by name: a cache of every Machine would be paid for by management clusters that have none. */
@@ -171,7 +173,12 @@ async function readMachine({ objects, machineKind }: ObservePorts, key: Key): Pr
     if (!machine) return undefined
     const spec = isPlainObject(machine.spec) ? machine.spec : {}
     const bootstrap = isPlainObject(spec['bootstrap']) ? spec['bootstrap'] : {}
-    return { name: key.name, dataSecret: textOf(bootstrap['dataSecretName']), zone: textOf(spec['failureDomain']) }
+    return {
+      name: key.name,
+      dataSecret: textOf(bootstrap['dataSecretName']),
+      zone: textOf(spec['failureDomain']),
+      version: textOf(spec['version']),
+    }
   } catch (error) {
     if (!isKubeError(error, 'KindNotServed')) throw error
     return undefined

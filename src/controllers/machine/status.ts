@@ -29,6 +29,7 @@ export function statusOf(observed: Observed, decision: Decision<unknown>): Statu
       ...(node.is === 'found' ? { nodeRef: { name: node.name } } : {}),
       ...(apply
         ? {
+            version: apply.spec.variables?.['kubernetes_version'],
             workspaceTemplateStatus: {
               ready: facts.state.is === 'applied',
               workspaceName: apply.metadata.name,

@@ -2,12 +2,13 @@
 import type { CAPTMachine, WorkspaceTemplateApply } from '#api'
 import type { Json } from '#lib'
 import type { ApplyRequest, ApplySpec } from '../shared/apply.ts'
-import { unlessEmpty } from '../shared/variables.ts'
+import type { Location } from '../shared/aws/location.ts'
+import { credentials, roleValues, unlessEmpty } from '../shared/variables.ts'
 
-/** What a machine takes from the run of its control plane: the same region, name and credentials. */
+/** What a machine takes from its control plane: the same region, name and credentials. */
 interface Home {
-  /** The WorkspaceTemplateApply of the control plane. */
-  readonly apply: string
+  /** The WorkspaceTemplateApply of the control plane; an adopted one has none. */
+  readonly apply: string | undefined
   readonly clusterName: string
   readonly region: string
   readonly values: { readonly [name: string]: Json }
@@ -31,6 +32,12 @@ export function homeOf({ metadata, spec }: WorkspaceTemplateApply): Home | undef
   }
 }
 
+/** Of an adopted control plane: what EKS and the CAPTCluster say stands where the run of another has it. */
+export function homeOfAdopted({ inAws, region, identity }: Location): Home {
+  const values = roleValues(identity)
+  return { apply: undefined, clusterName: inAws, region, values, credentials: credentials(identity) }
+}
+
 /** What is known of a machine beside its spec. */
 export interface Placement {
   readonly cluster: string
@@ -41,6 +48,8 @@ export interface Placement {
   readonly userDataSecret: string
   /** Availability zone that the core Machine asks for. */
   readonly zone: string | undefined
+  /** Minor version of Kubernetes that the core Machine asks for. */
+  readonly version: string | undefined
   /** Labels that the node joins with. Later changes reach the Node without a run. */
   readonly labels: Json | undefined
 }
@@ -51,7 +60,7 @@ export const userDataSecretName = (name: string): string => `${name}-user-data`
 export function machineRequest(object: CAPTMachine, placement: Placement): ApplyRequest {
   const { spec } = object
   const { name, namespace = '' } = object.metadata
-  const { cluster, home, nodeGroup, userDataSecret, zone, labels } = placement
+  const { cluster, home, nodeGroup, userDataSecret, zone, version, labels } = placement
   return {
     name: machineApplyName(name),
     namespace,
@@ -69,6 +78,7 @@ export function machineRequest(object: CAPTMachine, placement: Placement): Apply
         ...text('node_role_name', spec.nodeRoleName),
         ...text('image_id', spec.imageId),
         ...text('zone', zone),
+        ...text('kubernetes_version', version),
       },
       values: {
         ...unlessEmpty('subnet_ids', spec.subnetIds),
@@ -78,7 +88,7 @@ export function machineRequest(object: CAPTMachine, placement: Placement): Apply
         ...home.values,
       },
       writeConnectionSecretToRef: { name: `${name}-machine-connection`, namespace },
-      waitForWorkspaces: [{ name: home.apply }],
+      ...(home.apply === undefined ? {} : { waitForWorkspaces: [{ name: home.apply }] }),
       ...home.credentials,
     },
   }

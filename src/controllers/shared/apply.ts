@@ -14,7 +14,7 @@ import {
 } from '#api'
 import type { Objects, Projected } from '#kube'
 import { hashOf, isPlainObject, type Json, jsonEqual, ownValue } from '#lib'
-import { controllerOf, isOwnedBy, ownerReference } from '#runtime'
+import { controllerOf, type Decision, isOwnedBy, ownerReference, stalled, waiting } from '#runtime'
 import { waysOut } from './ways-out.ts'
 
 export type Identity = NonNullable<CAPTCluster['spec']['identity']>
@@ -153,6 +153,20 @@ function textOf(error: { readonly address?: string; readonly message?: string })
 export function foreignOwner(object: Pick<AnyObject, 'metadata'>, owner: AnyObject): OwnerReference | undefined {
   const controller = controllerOf(object)
   return controller && controller.uid !== owner.metadata.uid ? controller : undefined
+}
+
+/** Why the request cannot be written: the apply of its name is being deleted, or is not ours. */
+export function refuseApply(
+  apply: Projected<WorkspaceTemplateApply> | undefined,
+  { name, owner }: ApplyRequest,
+  reasons: { readonly deleting: string; readonly taken: string; readonly hint: string },
+): Decision<never> | undefined {
+  if (apply?.metadata.deletionTimestamp)
+    return waiting(reasons.deleting, `${name} is being deleted; it is made again when it is gone`)
+  const foreign = apply && foreignOwner(apply, owner)
+  if (!foreign) return undefined
+  const message = `WorkspaceTemplateApply ${name} belongs to ${foreign.kind} ${foreign.name}`
+  return stalled(reasons.taken, message, reasons.hint)
 }
 
 export function toApply({ name, namespace, cluster, owner, spec }: ApplyRequest): AnyObject & { spec: ApplySpec } {

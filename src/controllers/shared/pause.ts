@@ -8,6 +8,13 @@ export function decidePaused(
   running: boolean,
 ): Decision<{ readonly do: 'unblock-move' }> {
   if (blocksMove(object) && !running) return act({ do: 'unblock-move' })
+  return keepReady(object)
+}
+
+/** What Ready said before the pause. */
+export function keepReady(
+  object: AnyObject & { readonly status?: { readonly conditions?: unknown } },
+): Decision<never> {
   const ready = findCondition(object.status?.conditions, 'Ready')
   if (ready?.status === 'True') return done
   return waiting(ready?.reason || 'Paused', ready?.message || 'Paused before any work was done')

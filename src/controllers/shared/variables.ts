@@ -1,6 +1,21 @@
-// How fields that CAPTCluster and CAPTControlPlane share become variables of their templates: tags and identity.
-import type { Json } from '#lib'
+// How fields of CAPTCluster and CAPTControlPlane become variables of their templates.
+import { TERRAFORM_FIELDS } from '#api'
+import { type Json, type JsonObject, ownValueAt } from '#lib'
 import type { ApplySpec, Identity } from './apply.ts'
+
+type Sent = 'text' | 'value'
+
+/** The variables of the fields that are set, by the table; those that are sent as `text` or as a `value`. */
+export function fieldVariables(kind: keyof typeof TERRAFORM_FIELDS, spec: object, sent: 'text'): Record<string, string>
+export function fieldVariables(kind: keyof typeof TERRAFORM_FIELDS, spec: object, sent: 'value'): JsonObject
+export function fieldVariables(kind: keyof typeof TERRAFORM_FIELDS, spec: object, sent: Sent): JsonObject {
+  const entries = TERRAFORM_FIELDS[kind].flatMap((row) => {
+    const value = row.sent === sent ? (ownValueAt(spec, row.field.split('.')) as Json | undefined) : undefined
+    const converted = value === undefined || !row.convert ? value : row.convert(value)
+    return converted === undefined ? [] : [[row.variable, sent === 'text' ? String(converted) : converted] as const]
+  })
+  return Object.fromEntries(entries)
+}
 
 /** Leaves an empty value out, so that the default of the template applies. */
 export function unlessEmpty(name: string, value: Json | undefined): { [name: string]: Json } {

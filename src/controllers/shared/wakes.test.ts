@@ -62,7 +62,7 @@ describe('the network of a Cluster', () => {
   for (const [what, now] of [
     ['the Cluster is paused', aCluster({}, { paused: true })],
     ['the Cluster is deleted', aCluster({ deletionTimestamp: '2026-01-01T00:00:00Z' })],
-    ['the Cluster was made anew', aCluster({ uid: 'v' })],
+    ['the Cluster was recreated', aCluster({ uid: 'v' })],
     ['the Cluster refers to it', aCluster({}, { infrastructureRef: { apiGroup: 'g', kind: 'K', name: 'n' } })],
   ] as const)
     it(`is looked at when ${what}`, () => assert.ok(!ignores(now, aCluster())))

@@ -13,6 +13,17 @@ export type ClusterPart<F extends readonly (keyof ClusterFacts)[]> = Pick<
   'namespace' | 'name' | F[number]
 >
 
+/** What nodes observe of their Cluster; a change of any other fact does not trigger a reconcile. */
+export const NODE_FACTS = [
+  'uid',
+  'paused',
+  'deleting',
+  'infrastructureRef',
+  'controlPlaneRef',
+  'controlPlaneInitialized',
+  'annotations',
+] as const
+
 /** Watch predicate: ignores changes of a Cluster that alter none of these facts. */
 export function isSameIn(facts: readonly (keyof ClusterFacts)[]): (now: AnyObject, before: AnyObject) => boolean {
   return (now, before) => {

@@ -1,7 +1,7 @@
 // Ports of the add-on controllers outside the management API: workload clusters, and the instances that a dead Karpenter
 // may leave behind. The kube client and the cloud adapters implement them.
 import type { Key, KindRef } from '#api'
-import type { Objects } from '#kube'
+import type { Cache, Objects } from '#kube'
 
 /** A connection to one workload cluster. */
 export interface Workload {
@@ -14,8 +14,18 @@ export interface Workload {
 }
 
 export interface Workloads {
-  /** Undefined while the cluster has no kubeconfig. Throws KubeError when it has one that does not work. */
-  open(cluster: Key): Promise<Workload | undefined>
+  /**
+   * Undefined while the cluster has no kubeconfig. Throws KubeError when it has one that does not work. A connection that
+   * was opened at most `maxAgeSeconds` ago is used without reading the kubeconfig again.
+   */
+  open(cluster: Key, maxAgeSeconds?: number): Promise<Workload | undefined>
+}
+
+/** What the controllers of machines and pools read: caches, and the Nodes of the workload cluster. */
+export interface NodePorts {
+  readonly cache: Cache
+  readonly clusterKind: KindRef
+  readonly workloads: Workloads
 }
 
 /** An instance with the cluster's tag that Karpenter made. No credentials, no addresses. */

@@ -42,6 +42,8 @@ export async function actOnApply(engine: Engine, world: World, observed: Observe
       return engine.cancel(owner, action.runId)
     case 'check-drift':
       return startCheck(engine, world, observed, action)
+    case 'abandon-check':
+      return engine.abandon(checksOwner(owner))
     case 'cancel-check':
       return engine.cancel(checksOwner(owner), action.runId)
     case 'forget-checks':
@@ -96,10 +98,7 @@ async function startRun(
   { apply, owner, view, retryToken, tool }: Observed,
   { verb, hash, workspace, approval, corrects }: Extract<Action, { do: 'start-run' }>,
 ): Promise<void> {
-  // Only objects of a Cluster are moved; no run may be on meanwhile.
-  if (CLUSTER_NAME_LABEL in (apply.metadata.labels ?? {}) && !blocksMove(apply)) {
-    await setBlockMove(objects, WorkspaceTemplateApply, apply, true)
-  }
+  await blockMove(objects, apply)
   const own = apply.spec.credentialsRef
   await engine.start({
     owner,
@@ -121,16 +120,23 @@ async function startRun(
   events.emit(apply, { type: 'Normal', reason: 'RunStarted', message: `${why} terraform ${verb}${what} by ${by}` })
 }
 
+/** Only objects of a Cluster are moved; no run may be on meanwhile. */
+async function blockMove(objects: World['objects'], apply: Observed['apply']): Promise<void> {
+  if (!(CLUSTER_NAME_LABEL in (apply.metadata.labels ?? {})) || blocksMove(apply)) return
+  await setBlockMove(objects, WorkspaceTemplateApply, apply, true)
+}
+
 const timeoutOf = ({ spec }: Observed['apply']): number => Math.max(1, Math.round(parseDuration(spec.timeout) / 1000))
 
 /** A check that cannot start is no trouble of the apply: it stays due. */
 async function startCheck(
   engine: Engine,
-  { log }: World,
+  { log, objects }: World,
   { apply, owner, drift }: Observed,
   { workspace, of }: Extract<Action, { do: 'check-drift' }>,
 ): Promise<void> {
   try {
+    await blockMove(objects, apply)
     await engine.start({
       owner: checksOwner(owner),
       verb: 'apply',

@@ -11,6 +11,7 @@ export type Action =
         | 'unblock-move'
         | 'abandon-run'
         | 'delete-self'
+        | 'abandon-check'
         | 'forget-checks'
     }
   | {
@@ -28,7 +29,7 @@ export type Action =
   | { readonly do: 'cancel-run'; readonly runId: string; readonly dropsRetry: boolean }
   | { readonly do: 'forget'; readonly keepState: boolean }
 
-const UNREACHABLE_SECONDS = 60
+const UNREACHABLE_RETRY_SECONDS = 60
 
 /** No second Terraform is started while the first one cannot be proven dead. */
 export function unreachable({ apply, view }: Observed): Decision<Action> {
@@ -42,6 +43,6 @@ export function unreachable({ apply, view }: Observed): Decision<Action> {
     'RunnerUnreachable',
     `The ${run?.verb} ${place} is silent and cannot be proven dead from here`,
     `${wayOut}: capt retry ${apply.metadata.name} --holder-is-gone`,
-    UNREACHABLE_SECONDS,
+    UNREACHABLE_RETRY_SECONDS,
   )
 }

@@ -5,7 +5,7 @@ import { act, type Decision, stalled, waiting } from '#runtime'
 import { waysOut } from '../shared/ways-out.ts'
 import { type Action, unreachable } from './actions.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
-import { endCheck } from './drift/decide.ts'
+import { endCheck, isChecking } from './drift/decide.ts'
 import { isDestroyed, isNothingLeft, type Observed, reportedResources } from './observe.ts'
 
 /** A restored state triggers no event: it is read again after this time. */
@@ -18,8 +18,7 @@ type Stall = Extract<Reconstruction, { readonly is: 'stalled' }>
 export function decideDelete(observed: Observed): Decision<Action> {
   const { apply, view, dependents } = observed
   const { record, activity } = view
-  const ending = endCheck(observed)
-  if (ending) return ending
+  if (isChecking(observed)) return endCheck(observed) ?? waiting('RunInProgress', 'A drift check is ending')
   if (activity === 'running') return decideRunningDelete(observed)
   if (activity === 'unreachable') return unreachable(observed)
   if (apply.spec.retainWorkspaceOnDelete) {
@@ -59,8 +58,9 @@ const gone = (keepState: boolean): Decision<Action> =>
   act<Action>({ do: 'forget', keepState }, { do: 'remove-finalizer' })
 
 /**
- * The record, the proof of the destroy, goes before the finalizer does. So the status says first that nothing is left:
- * whoever is interrupted in between, or is refused the finalizer, does not take the missing record for a lost one.
+ * The record, the proof of the destroy, is removed before the finalizer. So the status first reports that nothing is
+ * left: after an interruption in between, or a refused removal of the finalizer, the missing record does not count as
+ * lost.
  */
 function forgetDestroyed({ apply, view }: Observed): Decision<Action> {
   if (!isDestroyed(view.record) || reportedResources(apply) === 0) return gone(false)

@@ -32,10 +32,10 @@ export function decideFault(observed: Observed, fault: RunFault, start: Decision
   const isExhausted = !credentialsChanged && (!answer.retries || attempt > apply.spec.retry.limit)
   const isOverdue = !isExhausted && isPastDeadline(observed)
   if (isExhausted || isOverdue) {
-    const said = answer.retries ? `Attempt ${attempt}${verb === 'destroy' ? ' to destroy' : ''} failed: ` : ''
+    const attempted = answer.retries ? `Attempt ${attempt}${verb === 'destroy' ? ' to destroy' : ''} failed: ` : ''
     const hint = verb === 'destroy' ? waysOut(apply, fault.hint) : afterLast(fault, answer.retries, name)
     const reason = isOverdue ? 'DeletionOverdue' : answer.lastReason
-    return stalled(reason, `${said}${textOf(fault)}`, hint, credentialsCheck(observed))
+    return stalled(reason, `${attempted}${textOf(fault)}`, hint, credentialsCheck(observed))
   }
   if (dueInSeconds <= 0) return start
   const nextSeconds = Math.min(dueInSeconds, credentialsCheck(observed) ?? dueInSeconds)

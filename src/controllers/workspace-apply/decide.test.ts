@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { APPLY_FINALIZER, type WorkspaceTemplateApply } from '#api'
 import { type FaultKind, type Run, type RunRecord, renderWorkspace } from '#engine'
-import { anApply, aTemplate } from '#testing'
+import { anApply, anObservedApply, aTemplate } from '#testing'
 import { decide } from './decide.ts'
-import { NO_DRIFT_DETECTION } from './drift/observe.ts'
-import { type Observed, ownerOf } from './observe.ts'
+import type { Observed } from './observe.ts'
 import { statusOf } from './status.ts'
 
 const template = aTemplate('output "x" { value = "${who}" }')
@@ -47,30 +46,19 @@ function anObservation(
 ): Observed {
   const { run, ...rest } = over
   const about = over.apply ?? apply()
-  return {
-    apply: about,
-    owner: ownerOf(about),
+  return anObservedApply(about, {
     view: { record: run && aRecord(run), activity: 'idle', cancelling: false },
-    paused: undefined,
     template,
-    forbidden: undefined,
     rendering,
-    recheckSeconds: undefined,
-    missingSecrets: [],
-    unready: [],
-    cycle: undefined,
-    dependents: [],
-    slot: { is: 'now' },
-    approval: { policy: { mode: 'Auto', guard: [], expirySeconds: 3600 }, answer: undefined, leftSeconds: 0 },
-    drift: NO_DRIFT_DETECTION,
-    dueInSeconds: 0,
     deletionLeftSeconds: about.metadata.deletionTimestamp === undefined ? undefined : 3600,
-    credentialsChanged: false,
-    retryToken: undefined,
     ...rest,
-  }
+  })
 }
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+const running = (verb: Run['verb']) =>
+  ({ record: aRecord(aRun({ verb, phase: 'Apply' })), activity: 'running', cancelling: false }) as const
 const expect = (observed: Observed, wanted: object) => assert.partialDeepStrictEqual(decide(observed), wanted)
+const STATE = { serial: 1, lineage: 'l', savedAt: '', resources: 1 }
 const START = { is: 'act', actions: [{ do: 'start-run', verb: 'apply', hash }] }
 
 describe('workspace apply', () => {
@@ -91,6 +79,19 @@ describe('workspace apply', () => {
     const applied = { hash: 'other', at: '', runId: 'r', outputs: {}, omitted: [] }
     expect(anObservation(view(aRecord(undefined, { imported, applied }))), START)
   })
+
+  for (const [what, phase, over] of [
+    ['an apply that runs', 'Running', { view: running('apply') }],
+    ['a destroy that runs', 'Destroying', { apply: apply({}, DELETED), view: running('destroy') }],
+    ['a deletion between two runs', 'Deleting', { apply: apply({}, DELETED), run: aRun() }],
+    ['inputs that were applied', 'Applied', { run: aRun() }],
+    ['a failure that another attempt may end', 'Retrying', { run: failed('throttling'), dueInSeconds: 30 }],
+    ['a suspension', 'Suspended', { apply: apply({ suspend: true }) }],
+  ] as const)
+    it(`has the phase ${phase} for ${what}`, () => {
+      const observed = anObservation(over as Partial<Observed>)
+      assert.equal((statusOf(observed, decide(observed)).fields as { phase: string }).phase, phase)
+    })
 
   it('reports why a queued run waits, its position and since when', () => {
     const run = aRun({ phase: 'Queued' })
@@ -280,6 +281,26 @@ describe('workspace apply', () => {
     const reported = { ...unreported, status: { run: { id: 'run-1', phase: 'Succeeded' as const } } }
     expect(anObservation({ apply: reported, run: aRun() }), { is: 'act', actions: [{ do: 'unblock-move' }] })
   })
+})
+
+describe('a speculative apply', () => {
+  const of = (leftSeconds: number, over: Parameters<typeof anObservation>[0] = {}, refusal?: string) =>
+    anObservation({ speculation: { target: 'real', refusal, leftSeconds }, ...over })
+  const rows: readonly (readonly [string, Observed, object])[] = [
+    ['is planned', of(3600), START],
+    ['goes after an hour', of(0), { is: 'act', actions: [{ do: 'delete-self' }] }],
+    ['goes after an hour, refused or not', of(0, {}, 'no'), { is: 'act', actions: [{ do: 'delete-self' }] }],
+    ['is refused until then', of(9, {}, 'no'), { reason: 'SpeculationRefused', retryAfterSeconds: 9 }],
+    ['that failed is looked at again then', of(9, { run: failed('user') }), { is: 'stalled', retryAfterSeconds: 9 }],
+    ['that waits is too', of(9, { template: undefined }), { reason: 'TemplateMissing', retryAfterSeconds: 9 }],
+    ['is looked at sooner where that is due', of(999, { missingSecrets: ['default/x'] }), { retryAfterSeconds: 15 }],
+    [
+      'with resources of its own is never deleted',
+      of(0, { view: { record: aRecord(undefined, { state: STATE }), activity: 'idle', cancelling: false } }),
+      { is: 'stalled', reason: 'SpeculationRefused', message: 'It has resources of its own' },
+    ],
+  ]
+  for (const [what, observed, wanted] of rows) it(what, () => expect(observed, wanted))
 })
 
 describe('deletion of a workspace apply', () => {

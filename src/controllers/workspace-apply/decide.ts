@@ -5,10 +5,10 @@ import { act, controllerOf, type Decision, done, hasFinalizer, lifecycleOf, stal
 import { decidePaused } from '../shared/pause.ts'
 import { type Action, unreachable } from './actions.ts'
 import { approvalGate } from './approval/approval.ts'
-import { decideSpeculation } from './approval/speculation.ts'
+import { decideSpeculation, untilExpired } from './approval/speculation.ts'
 import { decideDelete } from './decide-delete.ts'
 import { decideFault, isWorthResuming } from './decide-fault.ts'
-import { decideDrift, isCorrectionDropped, startOf } from './drift/decide.ts'
+import { decideDrift, endCheck, isChecking, isCorrectionDropped, startOf } from './drift/decide.ts'
 import type { Observed } from './observe.ts'
 import { QUEUE_SECONDS, queueMessage } from './queued.ts'
 import { isReported } from './status.ts'
@@ -26,7 +26,7 @@ export function decide(observed: Observed): Decision<Action> {
     case 'moved':
       return act({ do: 'remove-finalizer' })
     case 'paused':
-      return decidePaused(apply, isRunning)
+      return endCheck(observed) ?? decidePaused(apply, isRunning || isChecking(observed))
     case 'deleting':
       return decideDelete(observed)
   }
@@ -38,7 +38,8 @@ export function decide(observed: Observed): Decision<Action> {
   if (view.activity === 'lost' && (apply.spec.suspend || !isWorthResuming(view.record?.run)))
     return act({ do: 'abandon-run' })
   if (view.activity === 'unreachable') return unreachable(observed)
-  return settle(observed, decideDrift(observed, withRecheck(observed, decideInputs(observed))))
+  const next = settle(observed, decideDrift(observed, withRecheck(observed, decideInputs(observed))))
+  return untilExpired(observed, next)
 }
 
 /** A change of the record's Secret triggers no event: it is read again after this time. */
@@ -159,7 +160,8 @@ function withRecheck({ recheckSeconds }: Observed, decision: Decision<Action>): 
 }
 
 /** Removes block-move once the status shows the end of the run, so that Ready is written first. */
-function settle({ apply, view }: Observed, decision: Decision<Action>): Decision<Action> {
-  if (!blocksMove(apply) || decision.is === 'act') return decision
+function settle(observed: Observed, decision: Decision<Action>): Decision<Action> {
+  const { apply, view } = observed
+  if (!blocksMove(apply) || decision.is === 'act' || isChecking(observed)) return decision
   return isReported(apply, view.record?.run?.id, view.record?.run?.phase) ? act({ do: 'unblock-move' }) : decision
 }

@@ -9,6 +9,7 @@ type Run = NonNullable<NonNullable<WorkspaceTemplateApply['status']>['run']>
 
 const OPEN = ['Queued', 'Starting', 'Init', 'Plan', 'Apply', 'Save'] as const
 const ENDED: readonly string[] = ['Succeeded', 'Planned', 'Failed', 'Cancelled', 'Lost']
+const VERBS = ['apply', 'destroy'] as const
 const SECONDS = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600]
 
 /** An informer of WorkspaceTemplateApply must be registered already. */
@@ -64,6 +65,8 @@ export function measureRuns(informers: Informers, metrics: Metrics, clock: Clock
     about: 'Terraform runs that ended, by verb and result.',
     labels: ['verb', 'result'],
   })
+  // From zero, so that Prometheus counts the first ones too: it cannot see a series begin.
+  for (const verb of VERBS) for (const result of ['failed', 'lost']) ended.add({ verb, result }, 0)
   const took = metrics.histogram({
     name: 'capt_run_duration_seconds',
     about: 'Time from the start of a Terraform run to its end.',

@@ -43,7 +43,7 @@ describe('the sources of a template', () => {
     assert.equal(observed.reads, 4)
   })
 
-  it('are read anew after a run that failed: they may be what was wrong', async () => {
+  it('are read again after a run that failed: they may be what was wrong', async () => {
     const { observed, objects } = server({ size: 'small' })
     const sources = recentSources()
     const clock = manualClock()

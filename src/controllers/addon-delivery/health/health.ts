@@ -1,7 +1,7 @@
 // Decides the health of what was observed in a workload cluster. Pure. Evidence is stable text: it changes only when
 // the fact does.
 import { findCondition, type UnknownObject } from '#api'
-import { isPlainObject } from '#lib'
+import { counted, isPlainObject } from '#lib'
 import { type Finding, failed, healthy, progressing, troubled } from './finding.ts'
 import { decideHelmRelease, decideSource } from './flux.ts'
 import { readPath } from './path.ts'
@@ -99,7 +99,7 @@ function decideEndpoints(name: string, slices: readonly UnknownObject[]): Findin
       )
     })
   return ready.length > 0
-    ? healthy(`${name}: ${ready.length} endpoint${ready.length === 1 ? '' : 's'}`)
+    ? healthy(`${name}: ${counted(ready.length, 'endpoint')}`)
     : progressing(`${name} has no endpoints yet`)
 }
 

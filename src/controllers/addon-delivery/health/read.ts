@@ -33,6 +33,7 @@ export interface ObservedTarget {
 const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
 const JobKind = ref('batch', 'v1', 'Job')
 export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
+export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
 export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
 
 export function ref(group: string, version: string, kind: string, namespaced = true): KindRef {

@@ -1,6 +1,5 @@
 // Manifests as data: text in, objects out, and back into text that core's parser reads the same way.
-import { stringify } from 'yaml'
-import { readDocuments } from '#api'
+import { readDocuments, toYaml } from '#api'
 import { CaptError, isPlainObject } from '#lib'
 
 export interface Manifest {
@@ -32,12 +31,9 @@ function toManifest(value: unknown, where: string): Manifest {
   return value as unknown as Manifest
 }
 
-/** What core reads with is older than YAML 1.2: a bare `yes` would be a boolean there. Long strings are not folded. */
-const FORMAT = { lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1' } as const
-
 /** YAML documents, one per object, in the given order: what is written is what is read. */
 export function formatManifests(manifests: readonly Manifest[]): string {
-  return manifests.map((manifest) => `---\n${stringify(manifest, FORMAT)}`).join('')
+  return manifests.map((manifest) => `---\n${toYaml(manifest)}`).join('')
 }
 
 /** Texts of at most `limit` bytes each, documents kept whole and in order. */

@@ -15,7 +15,7 @@ export type Verification = NonNullable<StageStatus['verification']>
 type WantedProbe = ObservedProbe & { readonly wanted: object }
 
 /** A watch on every pod of the cluster would cost more than polling one of them for a minute or two. */
-const LOOK_SECONDS = 5
+const POLL_SECONDS = 5
 const SOON_SECONDS = 0.1
 
 /** Undefined when no verification is requested, or the requested one is recorded. */
@@ -57,7 +57,7 @@ function decideWait(
   if (leftMs <= 0)
     return broken({ ...record, failure: `No machine for the probe pod after ${timeout}: ${state.message}` })
   if (!pod) return { state: 'Checking', decision: act<DeliveryAction>({ do: 'create-probe', pod: wanted }) }
-  const seconds = Math.min(LOOK_SECONDS, leftMs / 1000)
+  const seconds = Math.min(POLL_SECONDS, leftMs / 1000)
   return { state: 'Checking', decision: waiting('ProbePending', `Waiting for a machine: ${state.message}`, seconds) }
 }
 

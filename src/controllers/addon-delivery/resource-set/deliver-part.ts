@@ -8,7 +8,7 @@ import {
   type OwnerReference,
   type UnknownObject,
 } from '#api'
-import { CaptError, toTimestamp } from '#lib'
+import { CaptError, jsonEqual, toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import { splitManifests } from '../manifests/manifests.ts'
 import { STAGE_LABEL } from '../names.ts'
@@ -30,7 +30,10 @@ export async function deliverPart(
   const cluster = observed.delivery.spec.clusterName
   const live = world.cache.get(clusterResourceSetKind(resourceSets!), { namespace, name: part.set })
   const binding = world.cache.get(clusterResourceSetBindingKind(resourceSets!), { namespace, name: cluster })
-  if (!isRemembered(live, binding, part)) return await writePart(world, observer, observed, stage, part)
+  if (!isRemembered(live, binding, part)) {
+    const isOwn = live !== undefined && (await hasForeignMetadata(observer, observed, part))
+    return await writePart(world, observer, observed, stage, isOwn ? toOwnPart(part, stage.name, cluster) : part)
+  }
   await writePart(world, observer, observed, stage, toOwnPart(part, stage.name, cluster), remarkOf(observed))
 }
 
@@ -101,6 +104,17 @@ async function textsToDeliver({ ports }: Observer, observed: ObservedDelivery, p
   if (!workload) return plain
   const texts = splitManifests(await withLiveMetadata(workload.objects, part.manifests))
   return texts.length === plain.length ? texts : plain
+}
+
+/** Others marked objects of a shared payload in this cluster: an update by that payload would take the marks off. */
+async function hasForeignMetadata({ ports }: Observer, { delivery }: ObservedDelivery, part: Part): Promise<boolean> {
+  if (!part.payloads.some((payload) => payload.shared)) return false
+  const workload = await ports.workloads.open({
+    namespace: delivery.metadata.namespace!,
+    name: delivery.spec.clusterName,
+  })
+  if (!workload) return false
+  return !jsonEqual(await withLiveMetadata(workload.objects, part.manifests), part.manifests)
 }
 
 export function clusterOwner(world: World, { ports }: Observer, observed: ObservedDelivery): OwnerReference {

@@ -16,7 +16,7 @@ export async function observeParts(
   stage: AddonStage,
   sets: readonly AnyObject[],
   isAdopted: boolean,
-  mayLook: boolean,
+  mayRead: boolean,
 ): Promise<readonly ObservedPart[]> {
   const { world, ports, payloads, presence, cluster, workload, nowMs } = context
   const binding = ports.resourceSets
@@ -46,13 +46,13 @@ export async function observeParts(
     }
     const rows = readBinding(binding, part, hashes)
     const isDelivered = isWritten && rows.every((row) => row.equal)
-    const isVisible: boolean = isOpen && mayLook && workload !== undefined && (isDelivered || isAdopted)
+    const isVisible: boolean = isOpen && mayRead && workload !== undefined && (isDelivered || isAdopted)
     const findings: readonly Finding[] | undefined = isVisible
       ? await observeChecks(workload!.objects, part.checks)
       : undefined
     const isHealthy: boolean = findings?.every(isWorking) ?? false
     const absence =
-      mayLook && isDelivered && workload
+      mayRead && isDelivered && workload
         ? await presence.findAbsence(workload.objects, `${cluster.namespace}/${part.set}`, part.manifests, {
             isHealthy,
             nowMs,

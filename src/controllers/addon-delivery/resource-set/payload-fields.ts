@@ -5,6 +5,8 @@ import { isKubeError, type Objects } from '#kube'
 import { parseKindRef } from '../manifests/kind-ref.ts'
 import type { Manifest } from '../manifests/manifests.ts'
 
+/** Set by the API server. */
+const OWN_LABEL = 'kubernetes.io/metadata.name'
 /** Written by tools for their own bookkeeping; merging them would freeze a stale copy. */
 const NEVER =
   /^(kubectl\.kubernetes\.io\/last-applied-configuration|deployment\.kubernetes\.io\/revision|reconcile\.fluxcd\.io\/.*)$/
@@ -36,7 +38,8 @@ function mergeLiveMetadata(manifest: Manifest, live: UnknownObject | undefined):
     finalizers?: readonly string[]
   }
   const allFinalizers = [...new Set([...(finalizers ?? []), ...(live.metadata.finalizers ?? [])])].sort()
-  const allLabels = { ...live.metadata.labels, ...labels }
+  const { [OWN_LABEL]: _own, ...liveLabels } = live.metadata.labels ?? {}
+  const allLabels = { ...liveLabels, ...labels }
   const allAnnotations = {
     ...Object.fromEntries(Object.entries(live.metadata.annotations ?? {}).filter(([key]) => !NEVER.test(key))),
     ...annotations,

@@ -9,7 +9,7 @@ import {
   type Secret,
   type UnknownObject,
 } from '#api'
-import { ignore } from '#kube'
+import { ignore, type Objects } from '#kube'
 import { isPlainObject } from '#lib'
 import type { World } from '#runtime'
 import { parseKindRef } from '../manifests/kind-ref.ts'
@@ -22,36 +22,75 @@ import { payloadKind, readText } from './payloads.ts'
 /** Deleting one of these deletes what others put into it. */
 const NEVER_DELETED = new Set(['Namespace', 'CustomResourceDefinition'])
 
-export async function retireSet(world: World, { ports, payloads }: Observer, observed: ObservedDelivery, name: string) {
-  const { namespace = '' } = observed.delivery.metadata
-  const cluster = { namespace, name: observed.delivery.spec.clusterName }
-  const kind = clusterResourceSetKind(ports.resourceSets!)
-  const set = await world.objects.get<UnknownObject>(kind, { namespace, name })
-  const workload = await ports.workloads.open(cluster)
-  if (!set || !workload) return
-  for (const payload of payloadsOf(set)) {
-    const key: Key = { namespace, name: payload.name }
-    const live = await world.objects.get<ConfigMap & Secret>(payloadKind(payload), key)
-    if (!live || !isOwn(live, cluster.name)) continue
-    for (const text of readText(live, payload.kind)) {
-      for (const manifest of parseManifests(text, `${payload.kind} ${namespace}/${payload.name}`)) {
-        if (NEVER_DELETED.has(manifest.kind)) continue
-        const { name: objectName, namespace: at } = manifest.metadata
-        await workload.objects
-          .delete(parseKindRef(manifest), { ...(at ? { namespace: at } : {}), name: objectName })
-          .catch(ignore('KindNotServed'))
-      }
-    }
-    payloads.forget(namespace, payload.name)
-    await world.objects.delete(payloadKind(payload), key)
-  }
-  await world.objects.delete(kind, { namespace, name })
+export async function retireSet(world: World, observer: Observer, observed: ObservedDelivery, name: string) {
+  const wasThere = await removeSet(world, observer, observed, name, async (workload, manifest, isShared) => {
+    if (isShared || NEVER_DELETED.has(manifest.kind)) return
+    await workload.delete(parseKindRef(manifest), keyIn(manifest)).catch(ignore('KindNotServed'))
+  })
+  if (!wasThere) return
   world.events.emit(observed.delivery, {
     type: 'Normal',
     reason: 'Retired',
     message: `Removed what ClusterResourceSet ${name} had delivered: no stage needs it any more`,
     action: 'Retire',
   })
+}
+
+/** Leaves the objects to their new owner. */
+export async function handOverSet(
+  world: World,
+  observer: Observer,
+  observed: ObservedDelivery,
+  name: string,
+  to: string,
+) {
+  const body = { metadata: { labels: { [MANAGED_LABEL]: null } } }
+  const wasThere = await removeSet(world, observer, observed, name, async (workload, manifest) => {
+    await workload
+      .patch(parseKindRef(manifest), keyIn(manifest), { type: 'merge', body })
+      .catch(ignore('NotFound', 'KindNotServed'))
+  })
+  if (!wasThere) return
+  world.events.emit(observed.delivery, {
+    type: 'Normal',
+    reason: 'HandedOver',
+    message: `What ClusterResourceSet ${name} had delivered is kept ${to}: capt no longer writes it`,
+    action: 'HandOver',
+  })
+}
+
+type Manifest = ReturnType<typeof parseManifests>[number]
+type Leave = (workload: Objects, manifest: Manifest, isShared: boolean) => Promise<void>
+
+const keyIn = ({ metadata: { name, namespace } }: Manifest): Key => ({ ...(namespace ? { namespace } : {}), name })
+
+async function removeSet(
+  world: World,
+  { ports, payloads }: Observer,
+  observed: ObservedDelivery,
+  name: string,
+  leave: Leave,
+): Promise<boolean> {
+  const { namespace = '' } = observed.delivery.metadata
+  const cluster = { namespace, name: observed.delivery.spec.clusterName }
+  const kind = clusterResourceSetKind(ports.resourceSets!)
+  const set = await world.objects.get<UnknownObject>(kind, { namespace, name })
+  const workload = await ports.workloads.open(cluster)
+  if (!set || !workload) return false
+  for (const payload of payloadsOf(set)) {
+    const key: Key = { namespace, name: payload.name }
+    const live = await world.objects.get<ConfigMap & Secret>(payloadKind(payload), key)
+    if (!live) continue
+    const isShared = !isOwn(live, cluster.name)
+    for (const text of readText(live, payload.kind))
+      for (const manifest of parseManifests(text, `${payload.kind} ${namespace}/${payload.name}`))
+        await leave(workload.objects, manifest, isShared)
+    if (isShared) continue
+    payloads.forget(namespace, payload.name)
+    await world.objects.delete(payloadKind(payload), key)
+  }
+  await world.objects.delete(kind, { namespace, name })
+  return true
 }
 
 /** A payload that several Clusters share stays: others still need what it delivers. */

@@ -71,6 +71,7 @@ describe('a node pool stage in EKS Auto Mode', () => {
       spec: { ...spec, ...over },
       clusterName: 'demo',
       role: 'AutoModeNodeRole-demo',
+      image: undefined,
       discoveryTag: undefined,
       subnetIds: ['subnet-1'],
       autoMode: { securityGroupIds: ['sg-1'] },

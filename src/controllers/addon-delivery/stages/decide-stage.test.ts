@@ -79,6 +79,12 @@ describe('a stage that', () => {
       assert.deepEqual(decided(observed), [state, decision])
     })
 
+  it('has no content because the versions do not go together says so, also where it needs another stage', () => {
+    const faults = [{ code: 'CAPT_MATRIX_FORBIDDEN', message: 'no', hint: 'another' }] as ObservedDelivery['faults']
+    for (const stage of [aStage({ rendered: undefined }), aStage({ rendered: undefined, stage: karpenter })])
+      assert.deepEqual(decided(stage, { faults }), ['Waiting', 'waiting VersionsRefused'])
+  })
+
   it('cannot reach its workload API waits, and needs a person when access is denied', () => {
     assert.deepEqual(decided(aStage(), absent), ['Waiting', 'waiting ControlPlaneNotReady'])
     assert.deepEqual(decided(aStage(), silent), ['Waiting', 'waiting WorkloadUnreachable'])

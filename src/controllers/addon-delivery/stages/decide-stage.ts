@@ -44,6 +44,8 @@ function verdictOf(
   const { stage, rendered } = observed
   if (!observed.isWanted) return { state: observed.hasSets ? 'Removing' : 'NotWanted', decision: done }
 
+  if (!rendered && all.faults.length > 0)
+    return pause('VersionsRefused', 'Left as it is until the versions that are asked for go together')
   const unready = earlier.filter((other) => stage.needs.includes(other.observed.stage.name) && !allowsDependents(other))
   // What is delivered is still checked when a stage it needs breaks; only what is still to be delivered waits.
   if (unready.length > 0 && !isInPlace(observed)) return pause('NeedsNotReady', `Waiting for ${describeNeeds(unready)}`)

@@ -17,7 +17,6 @@ import { type ChartProbe, type Rendered, ready, type StageInput } from './render
 import type { PreflightCheck, ReadyStage, StageType } from './stage-type.ts'
 
 export const fluxStage: StageType = {
-  field: 'flux',
   component: 'flux',
   async readInput({ flux }, { ports, known: { versions, isFluxAdopted } }) {
     if (flux?.manifest) return { installFile: await readInstallFile(ports, flux.manifest) }

@@ -1,25 +1,31 @@
 // The stage type karpenter: the chart as Flux objects, delivered once its IAM role and queue are known.
-import { type AddonStage, type AnyObject, DeploymentKind, NodeKind, type UnknownObject } from '#api'
-import { chartTag, chartUrl, KARPENTER_RELEASE, type Values } from '#catalog'
+import {
+  type AddonStage,
+  type AnyObject,
+  CustomResourceDefinitionKind,
+  DeploymentKind,
+  NodeKind,
+  type UnknownObject,
+} from '#api'
+import { chartTag, chartUrl, KARPENTER_RELEASE, karpenterChart, renderKarpenterValues } from '#catalog'
 import { isKubeError, type Objects } from '#kube'
-import { CaptError, type JsonObject } from '#lib'
-import { HelmReleaseKind } from '../health/read.ts'
-import { expand } from '../manifests/expand.ts'
-import { renderPart } from '../resource-set/render-part.ts'
-import { definitions, nodeSteps, release } from '../teardown/karpenter.ts'
-import { karpenterChecks, renderKarpenter } from './karpenter/release.ts'
-import { accessFields, chartSourceOf, readAccess, renderAccess } from './registry-access.ts'
-import { type Rendered, ready, type StageInput, textOf } from './render/rendered.ts'
+import { CaptError } from '#lib'
+import { type Check, HelmReleaseKind } from '../health/read.ts'
+import { definitions, nodeSteps } from '../teardown/karpenter.ts'
+import { release } from '../teardown/release.ts'
+import { fillValues, readChart, renderChart } from './chart.ts'
+import { findSkippedStep, findStoredVersion, OWN_DEFINITIONS } from './karpenter/steps.ts'
+import { chartSourceOf } from './registry-access.ts'
+import { type Rendered, type StageInput, textOf } from './render/rendered.ts'
 import type { Blocker, StageType } from './stage-type.ts'
 
 export const karpenterStage: StageType = {
-  field: 'karpenter',
   component: 'karpenter',
   async readInput(stage, from) {
     const { namespace, replicas } = stage.karpenter!
-    const access = await readAccess(chartSourceOf(stage.karpenter!, from.override), from)
-    if (replicas !== undefined || !from.workload) return { access }
-    return { access, ...(await readPlaces(from.workload, namespace)) }
+    const chart = await readChart(stage.karpenter!, from)
+    if (replicas !== undefined || !from.workload) return chart
+    return { ...chart, ...(await readPlaces(from.workload, namespace)) }
   },
   render,
   chart: ({ karpenter }, version, override) => ({
@@ -27,53 +33,50 @@ export const karpenterStage: StageType = {
     tag: chartTag(version),
     source: chartSourceOf(karpenter!, override),
   }),
-  preflight: ({ karpenter }) => [
+  preflight: ({ karpenter }, { version = '' }) => [
     {
       kind: DeploymentKind,
       where: { labelSelector: 'app.kubernetes.io/name=karpenter' },
-      decide: (deployments) => findSecondKarpenter(deployments, karpenter!.namespace),
+      decide: (deployments) =>
+        findSecondKarpenter(deployments, karpenter!.namespace) ?? findSkippedStep(deployments, version),
     },
+    ...OWN_DEFINITIONS.map((name) => ({
+      kind: CustomResourceDefinitionKind,
+      where: { name },
+      decide: ([live]: readonly UnknownObject[]) => findStoredVersion(live, version),
+    })),
   ],
   removal: ({ karpenter }, { nodesTimeoutMs }) => [
     ...nodeSteps(undefined, nodesTimeoutMs),
-    release(karpenter!.namespace),
+    release({ namespace: karpenter!.namespace, name: KARPENTER_RELEASE }),
     definitions,
   ],
 }
 
 function render(input: StageInput): Rendered {
   const spec = input.stage.karpenter!
-  const identity = identityOf(input, spec)
-  const needed = ['CLUSTER_NAME', ...(identity === 'IRSA' ? ['KARPENTER_IAM_ROLE_ARN'] : [])]
-  const values = expand(
-    { spec: (spec.values ?? {}) as JsonObject, own: (input.override?.values ?? {}) as JsonObject },
-    input.variables,
-  )
-  const missing = [
-    ...new Set([...values.missing, ...needed.filter((name) => textOf(input.variables, name) === undefined)]),
-  ].sort()
-  const absent = input.access?.missing ?? []
-  if (missing.length > 0 || absent.length > 0) return { is: 'missing', variables: missing, sources: absent }
+  const isIrsa = identityOf(input, spec) === 'IRSA'
+  const filled = fillValues(input, spec.values, ['CLUSTER_NAME', ...(isIrsa ? ['KARPENTER_IAM_ROLE_ARN'] : [])])
+  if (filled.is === 'missing') return filled
   const version = input.versions.karpenter
-  const karpenter = {
-    spec: { ...spec, chart: input.override?.chart ?? spec.chart, values: values.value.spec },
-    access: accessFields(input.access, KARPENTER_RELEASE),
+  const { namespace, serviceAccount, timeout } = spec
+  const values = renderKarpenterValues({
     version,
-    fluxVersion: input.versions.flux,
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
-    identity,
-    roleArn: textOf(input.variables, 'KARPENTER_IAM_ROLE_ARN'),
     interruptionQueue: textOf(input.variables, 'INTERRUPTION_QUEUE_NAME'),
+    identity: isIrsa ? 'irsa' : 'podIdentity',
+    roleArn: isIrsa ? textOf(input.variables, 'KARPENTER_IAM_ROLE_ARN') : undefined,
+    namespace,
+    serviceAccount,
     replicas: spec.replicas ?? replicasFor(input.nodes, input.liveReplicas),
-    values: values.value.own as Values,
-  }
-  const isSecret = [...values.used].some((name) => input.secretVariables.has(name))
-  return ready(version, [
-    ...renderAccess(input, input.access, { name: KARPENTER_RELEASE, namespace: spec.namespace }),
-    renderPart(input, '', renderKarpenter(karpenter), [...karpenterChecks(karpenter), ...input.stage.checks], {
-      secret: isSecret,
-    }),
-  ])
+    values: filled.values,
+  })
+  const chart = karpenterChart(version, spec.chart)
+  const checks: readonly Check[] = [
+    ...OWN_DEFINITIONS.map((name): Check => ({ type: 'CRDEstablished', name })),
+    { type: 'DeploymentAvailable', name: KARPENTER_RELEASE, namespace, awayFrom: 'karpenter.sh/nodepool' },
+  ]
+  return renderChart(input, { ...chart, namespace, version, timeout, values, isSecret: filled.isSecret, checks })
 }
 
 /** The role of the control plane trusts one kind of identity; another one would be refused by STS for ever. */

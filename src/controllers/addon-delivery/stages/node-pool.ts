@@ -8,7 +8,6 @@ import { type Rendered, ready, type StageInput, textOf, textsOf } from './render
 import type { StageType } from './stage-type.ts'
 
 export const nodePoolStage: StageType = {
-  field: 'nodePool',
   render,
   verification: ({ nodePool }) => nodePool?.verify && { pool: nodePool.name, ...nodePool.verify },
   removal: ({ nodePool }, { nodesTimeoutMs }) => nodeSteps(nodePool!.name, nodesTimeoutMs),
@@ -24,12 +23,15 @@ function render(input: StageInput): Rendered {
     input.variables,
   )
   const needsRole = spec.role === undefined && role === undefined && !('instanceProfile' in free.value.nodeClass)
-  const missing = [...free.missing, ...(needsRole ? [roleVariable] : [])].sort()
+  const image = spec.amiAlias ?? textOf(input.variables, 'NODE_IMAGE')
+  const needsImage = !isAuto && image === undefined && !('amiSelectorTerms' in free.value.nodeClass)
+  const missing = [...free.missing, ...(needsRole ? [roleVariable] : []), ...(needsImage ? ['NODE_IMAGE'] : [])].sort()
   if (missing.length > 0) return { is: 'missing', variables: missing, sources: [] }
   const manifests = renderNodePool({
     spec: { ...spec, ...free.value },
     clusterName: textOf(input.variables, 'CLUSTER_NAME')!,
     role,
+    image,
     discoveryTag: textOf(input.variables, 'KARPENTER_DISCOVERY_TAG_KEY'),
     subnetIds: textsOf(input.variables[isAuto ? 'AUTO_MODE_SUBNET_IDS' : 'KARPENTER_SUBNET_IDS']),
     ...(isAuto

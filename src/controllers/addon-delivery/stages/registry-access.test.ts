@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AddonStage, compileSchema, type JsonSchema, type Secret, SecretKind } from '#api'
-import { fluxVersions, karpenterFluxObjects, loadFluxDefinitions } from '#catalog'
+import { fluxChart, fluxVersions, karpenterChart, loadFluxDefinitions } from '#catalog'
 import { isCaptError, type Json } from '#lib'
 import { memoryCluster } from '#testing'
 import { accessFields, chartSourceOf, type RegistryAccess, readAccess, renderAccess } from './registry-access.ts'
@@ -101,8 +101,8 @@ describe('what is delivered for a registry', () => {
 
   for (const flux of fluxVersions)
     it(`is what the source of Flux ${flux} accepts`, async () => {
-      const [source] = karpenterFluxObjects({
-        version: '1.14.1',
+      const [source] = fluxChart({
+        ...karpenterChart('1.14.1'),
         fluxVersion: flux,
         namespace: 'kube-system',
         access: accessFields(access, 'karpenter'),

@@ -2,7 +2,6 @@
 // as a part of their own. Only the fields that Flux reads are copied, and only with the consent of the Secret.
 import {
   type AddonDelivery,
-  type AddonStage,
   ALLOW_NAMESPACES_ANNOTATION,
   allowsNamespace,
   type Key,
@@ -15,11 +14,15 @@ import type { Manifest } from '../manifests/manifests.ts'
 import { MANAGED_LABEL } from '../names.ts'
 import { type Part, renderPart } from '../resource-set/render-part.ts'
 
-type Karpenter = NonNullable<AddonStage['karpenter']>
 type Override = AddonDelivery['spec']['overrides'][number]
 
+/** What a stage with a chart, of any type, says about its registry. */
+export interface ChartStage {
+  readonly source?: Override['source']
+}
+
 export interface ChartSource {
-  readonly spec: Karpenter['source']
+  readonly spec: ChartStage['source']
   /** Whose namespace its Secrets are in. */
   readonly owner: 'pipeline' | 'delivery'
 }
@@ -34,9 +37,9 @@ export interface RegistryAccess {
 }
 
 /** A delivery that names another chart or source says how to reach it: the login of the pipeline is not sent elsewhere. */
-export function chartSourceOf(karpenter: Karpenter, override: Override | undefined): ChartSource {
+export function chartSourceOf(spec: ChartStage, override: Override | undefined): ChartSource {
   const isOwn = override?.chart !== undefined || override?.source !== undefined
-  return isOwn ? { spec: override.source, owner: 'delivery' } : { spec: karpenter.source, owner: 'pipeline' }
+  return isOwn ? { spec: override.source, owner: 'delivery' } : { spec: spec.source, owner: 'pipeline' }
 }
 
 interface SecretSources {

@@ -11,7 +11,6 @@ import { type Rendered, ready, type SourceText, type StageInput } from './render
 import type { SourceRef, StageType } from './stage-type.ts'
 
 export const resourcesStage: StageType = {
-  field: 'resources',
   sources: ({ resources = [] }) => resources,
   readInput: async ({ resources = [] }, { management, namespace }) => ({
     sources: await readTexts(resources, management, namespace),

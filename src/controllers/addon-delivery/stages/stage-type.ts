@@ -1,6 +1,6 @@
 // What a stage type defines: everything that differs between the types is here, and registry.ts lists the types. Only
 // the schema is elsewhere, as an entry of `stageTypes` in api/kinds, because api imports no controller.
-import type { AddonStage, Key, KindRef, StageField, StageStatus, UnknownObject } from '#api'
+import type { AddonStage, Key, KindRef, StageStatus, UnknownObject } from '#api'
 import type { Objects } from '#kube'
 import type { Existing, ObservedDelivery, ObservedStage } from '../observed.ts'
 import type { DeliveryPorts } from '../ports.ts'
@@ -10,8 +10,6 @@ import type { Rendered, StageInput } from './render/rendered.ts'
 import type { Verdict } from './verdict.ts'
 
 export interface StageType {
-  /** Field of the stage that chooses this type. */
-  readonly field: StageField
   /** Component whose version the matrix chooses. */
   readonly component?: keyof StageInput['versions']
   /** Parts in order, each with its manifests and the health checks that must pass before the next part. Pure. */
@@ -20,7 +18,7 @@ export interface StageType {
   readonly readInput?: (stage: AddonStage, from: InputSources) => Promise<Partial<StageInput>>
   /** Manifest sources in the namespace of the pipeline: a change of one triggers the deliveries. */
   readonly sources?: (stage: AddonStage) => readonly SourceRef[]
-  /** The OCI chart that Flux must be able to fetch, and how its registry is reached. */
+  /** The chart that Flux must be able to fetch before it counts as healthy. Only with `component`. */
   readonly chart?: (stage: AddonStage, version: string, override: Override | undefined) => Chart
   /** An installation that capt did not make: how to find it, and what to do about it. */
   readonly existing?: {
@@ -52,7 +50,7 @@ export interface SourceRef {
 }
 
 /** Where the input of a stage is read from. */
-interface InputSources {
+export interface InputSources {
   readonly ports: Pick<DeliveryPorts, 'fetchText'>
   readonly management: Objects
   /** Of the pipeline. */

@@ -7,7 +7,7 @@ import type { ObservedTeardown, Survey, TeardownAction } from './observed.ts'
 /** How long the cloud may refuse to list or remove before that is recorded and the teardown goes on. */
 export const SWEEP_LIMIT_MS = 300_000
 /** When every step before has ended well, a cloud that cannot be listed is not waited for that long. */
-const WELL_LIMIT_MS = 30_000
+export const WELL_LIMIT_MS = 30_000
 
 /** The last step of a deleted Cluster. */
 export function decideCloud(

@@ -19,11 +19,11 @@ import {
 import type { ObservedStep, ObservedTeardown, TeardownAction } from './observed.ts'
 
 /** How long a silent workload API is waited for before the search by tag takes the place of the steps. */
-const UNREACHABLE_LIMIT_MS = 180_000
+export const UNREACHABLE_LIMIT_MS = 180_000
 /** How long deletions may wait for a controller that is not running. */
 export const DEAD_CONTROLLER_MS = 60_000
 /** Nodes that did not go once are not waited for that long again; nor is the garbage collector. */
-const STUCK_MS = 60_000
+export const STUCK_MS = 60_000
 
 export function decideTeardown(observed: ObservedTeardown, nowMs: number): TeardownDecision {
   if (observed.finished !== undefined) return over(observed, observed.finished)
@@ -70,13 +70,15 @@ function decideUnreachable(observed: ObservedTeardown, nowMs: number): TeardownD
   return next(silent, { name: WORKLOAD_STEP, state: 'Skipped', message: 'The workload API is gone' }, nowMs)
 }
 
+const MOST_HOLDERS = 5
+
 function decideStep(
   observed: ObservedTeardown,
   observedStep: ObservedStep,
   startedMs: number,
   nowMs: number,
 ): TeardownDecision {
-  const { step, left } = observedStep
+  const { step, left, heldBy = [] } = observedStep
   if (left.length === 0) return next(observed, { state: 'Done', message: 'Nothing left' }, nowMs)
   if (step.type === 'gate')
     return running(observed, act<TeardownAction>({ do: 'close-gate', stage: step.stage }), 'Closing the gate')
@@ -91,7 +93,8 @@ function decideStep(
   const timeoutMs = step.isOfNodes && hasStuckNodes(observed) ? Math.min(step.timeoutMs, STUCK_MS) : step.timeoutMs
   const waitedMs = nowMs - startedMs
   const undeleted = left.filter((thing) => !thing.isDeleting)
-  const message = `${describeThings(left)} left`
+  const held = heldBy.length > 0 ? `; held by ${heldBy.slice(0, MOST_HOLDERS).join(', ')}` : ''
+  const message = `${describeThings(left)} left${held}`
   if (step.endsWhenDeleting && undeleted.length === 0)
     return next(observed, { state: 'Done', message: `${left.length} deleted` }, nowMs)
   if (undeleted.length > 0 && (!step.isLeftToController || waitedMs >= timeoutMs / 2)) {

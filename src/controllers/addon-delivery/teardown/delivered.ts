@@ -26,7 +26,7 @@ export async function observeDelivered(objects: Objects, step: Step, context: Te
   return toObserved(step, adopted ? [] : rest)
 }
 
-/** kube-system and default belong to the cluster, whoever names them. */
+/** kube-system and default belong to the cluster, even when a manifest names them. */
 function isShared(manifest: Manifest): boolean {
   return (
     manifest.kind === 'Namespace' &&

@@ -1,23 +1,12 @@
-// Observes what is left of Karpenter in a workload cluster: pools, claims with their Nodes, the release, what its chart
-// made, and its definitions.
-import {
-  type AnyObject,
-  CustomResourceDefinitionKind,
-  DeploymentKind,
-  type Key,
-  type KindRef,
-  NodeKind,
-  SecretKind,
-  ServiceKind,
-  type UnknownObject,
-} from '#api'
-import { autoModeClassName, FLUX_FINALIZER, KARPENTER_DEFINITIONS } from '#catalog'
+// Observes what is left of Karpenter in a workload cluster beside its release: pools, claims with their Nodes, and its
+// definitions.
+import { type AnyObject, CustomResourceDefinitionKind, type KindRef, NodeKind, type UnknownObject } from '#api'
+import { autoModeClassName, KARPENTER_DEFINITIONS } from '#catalog'
 import type { Objects } from '#kube'
-import { HelmReleaseKind, OCIRepositoryKind, ref } from '../health/read.ts'
-import { MANAGED_LABEL } from '../names.ts'
-import { accessSecretNames } from '../stages/registry-access.ts'
+import { ref } from '../health/read.ts'
 import type { StepDraft } from '../stages/stage-type.ts'
-import { isFluxAlive, isKarpenterAlive, one, things, toObserved, toThing } from './objects.ts'
+import { readHolders } from './held-drain.ts'
+import { isKarpenterAlive, one, things, toObserved, toThing } from './objects.ts'
 import type { TeardownContext } from './observe.ts'
 import type { ObservedStep, Step, Thing } from './observed.ts'
 
@@ -26,19 +15,6 @@ const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
 const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
 const AutoNodeClassKind = ref('eks.amazonaws.com', 'v1', 'NodeClass', false)
 const POOL_LABEL = 'karpenter.sh/nodepool'
-export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
-/** What the Karpenter chart makes, all of it labelled with the release. */
-const CHART_KINDS = [
-  ServiceKind,
-  ref('', 'v1', 'ServiceAccount'),
-  ref('policy', 'v1', 'PodDisruptionBudget'),
-  ref('rbac.authorization.k8s.io', 'v1', 'Role'),
-  ref('rbac.authorization.k8s.io', 'v1', 'RoleBinding'),
-  ref('rbac.authorization.k8s.io', 'v1', 'ClusterRole', false),
-  ref('rbac.authorization.k8s.io', 'v1', 'ClusterRoleBinding', false),
-  ref('monitoring.coreos.com', 'v1', 'ServiceMonitor'),
-]
-
 const FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
 
 /** Nodes of one pool, or of every pool: pools, so that no node is made again, then claims, then classes. */
@@ -61,12 +37,6 @@ export function nodeSteps(pool: string | undefined, timeoutMs: number): readonly
 
 const NODE_CLAIMS = 'node-claims'
 export const drainsEveryNode = ({ type, pool }: Step): boolean => type === NODE_CLAIMS && pool === undefined
-
-export const release = (namespace: string): StepDraft => ({
-  type: 'release',
-  finalizers: [FLUX_FINALIZER],
-  observe: (objects, step) => observeRelease(step, { namespace, name: 'karpenter' }, objects),
-})
 
 export const definitions: StepDraft = { type: 'definitions', needsNodesGone: true, observe: observeDefinitions }
 
@@ -93,8 +63,22 @@ async function observeClaims(objects: Objects, step: Step, context: TeardownCont
   const isEks = claims.length > 0 && !claims.some(isKarpentersClaim)
   const isControllerAlive =
     left.length > 0 && !isEks ? await isKarpenterAlive(objects, namespaceOf(context)) : isEks || undefined
-  const observed: ObservedStep = { step, left, inUse: [], isControllerAlive }
+  const heldBy = isSlow(step, context) ? await readHolders(objects, nodeNamesOf(claims)) : []
+  const observed: ObservedStep = { step, left, inUse: [], isControllerAlive, ...(heldBy.length > 0 ? { heldBy } : {}) }
   return isControllerAlive === false ? { ...observed, nodes: await nodesOf(objects, claims) } : observed
+}
+
+/** A drain that is not through after this time is looked into: that reads every pod. */
+const SLOW_MS = 60_000
+
+function isSlow({ name }: Step, { delivery, nowMs }: TeardownContext): boolean {
+  const { startedAt } = delivery.status?.teardown?.steps?.find((one) => one.name === name) ?? {}
+  return startedAt !== undefined && nowMs - Date.parse(startedAt) >= SLOW_MS
+}
+
+function nodeNamesOf(claims: readonly UnknownObject[]): ReadonlySet<string> {
+  const names = claims.map((claim) => (claim as { status?: { nodeName?: string } }).status?.nodeName)
+  return new Set(names.filter((name) => name !== undefined))
 }
 
 async function observeClasses(objects: Objects, step: Step, context: TeardownContext): Promise<ObservedStep> {
@@ -104,47 +88,6 @@ async function observeClasses(objects: Objects, step: Step, context: TeardownCon
   if (auto.length > 0) return { step, left: auto, inUse: [], isControllerAlive: true }
   const isControllerAlive = left.length > 0 ? await isKarpenterAlive(objects, namespaceOf(context)) : undefined
   return { step, left, inUse: [], isControllerAlive }
-}
-
-/** The HelmRelease, then its sources, then what the chart made: a dead helm-controller uninstalls nothing. */
-async function observeRelease(step: Step, key: Key, objects: Objects): Promise<ObservedStep> {
-  const kinds = [HelmReleaseKind, OCIRepositoryKind, HelmRepositoryKind]
-  const left = [
-    ...(await Promise.all(kinds.map((kind) => one(objects, kind, key)))).flat(),
-    ...(await registrySecrets(objects, key)),
-  ]
-  // The source must outlive the release that was made from it.
-  const first = left.filter((thing) => thing.kind === HelmReleaseKind)
-  if (left.length > 0)
-    return {
-      step,
-      left: first.length > 0 ? first : left,
-      inUse: [],
-      isControllerAlive: await isFluxAlive(objects),
-    }
-  const deployment = await one(objects, DeploymentKind, key)
-  const others = deployment.length > 0 ? await madeByRelease(objects, key) : []
-  const made = others.length > 0 ? others : deployment
-  return { step, left: made, inUse: [], isControllerAlive: undefined }
-}
-
-/** What capt delivered for the registry of the chart. */
-async function registrySecrets(objects: Objects, { namespace, name }: Key): Promise<readonly Thing[]> {
-  const names = accessSecretNames(name)
-  const isOne = ({ metadata }: AnyObject) => metadata.namespace === namespace && names.includes(metadata.name)
-  return await things(objects, SecretKind, isOne, { labelSelector: `${MANAGED_LABEL}=true` })
-}
-
-/** All but the Deployment, which goes last: as long as it exists, the rest is listed. */
-async function madeByRelease(objects: Objects, { namespace, name }: Key): Promise<readonly Thing[]> {
-  const labelSelector = `app.kubernetes.io/managed-by=Helm,app.kubernetes.io/instance=${name}`
-  const isOfRelease = ({ metadata }: AnyObject) =>
-    (metadata.annotations?.['meta.helm.sh/release-namespace'] ?? namespace) === namespace
-  const found = await Promise.all(CHART_KINDS.map((kind) => things(objects, kind, isOfRelease, { labelSelector })))
-  const history = await things(objects, SecretKind, ({ metadata }) => metadata.namespace === namespace, {
-    labelSelector: `owner=helm,name=${name}`,
-  })
-  return [...found.flat(), ...history]
 }
 
 /** A definition that another autoscaler may use stays with the cluster as long as there are objects of it. */

@@ -47,6 +47,8 @@ export interface ObservedStep {
   readonly isControllerAlive: boolean | undefined
   /** Nodes of the NodeClaims that are left, read when Karpenter is not running: each claim waits for its Node. */
   readonly nodes?: readonly Thing[]
+  /** What keeps nodes from draining; read only when that takes long. */
+  readonly heldBy?: readonly string[]
 }
 
 /** What a cluster has in the cloud, found by its tags. */

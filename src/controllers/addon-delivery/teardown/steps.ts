@@ -21,7 +21,7 @@ export interface RemovalOptions {
 }
 
 /** A Service of type LoadBalancer may take minutes to release its addresses. */
-const BALANCER_TIMEOUT_MS = 300_000
+export const BALANCER_TIMEOUT_MS = 300_000
 const CLUSTER = 'cluster'
 
 export function planRemoval(

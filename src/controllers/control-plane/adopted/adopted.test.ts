@@ -15,6 +15,7 @@ const EKS: EksDescription = {
   endpoint: 'https://eks.example.com',
   caData: 'Y2E=',
   vpcId: 'vpc-1',
+  serviceCidr: '10.100.0.0/16',
 }
 const described = (over: Partial<Described>): Described => ({
   name: 'shop',
@@ -75,6 +76,7 @@ describe('an adopted control plane', () => {
     const fresh = factsOfAdopted(plane(REPORTED), described({ cluster: EKS }))
     assert.equal(fresh.outputs['cluster_endpoint'], EKS.endpoint)
     assert.equal(fresh.outputs['cluster_name'], 'shop')
+    assert.equal(fresh.outputs['cluster_service_cidr'], EKS.serviceCidr)
     assert.equal(fresh.state.is, 'applied')
     const kept = factsOfAdopted(plane(REPORTED), described({ isDue: true }))
     assert.equal(kept.outputs['cluster_endpoint'], REPORTED.cluster_endpoint)

@@ -15,6 +15,7 @@ export function factsOfAdopted(object: CAPTControlPlane, { name, cluster }: Desc
         cluster_version: cluster.version,
         cluster_arn: cluster.arn,
         ...(cluster.vpcId === undefined ? {} : { vpc_id: cluster.vpcId }),
+        ...(cluster.serviceCidr === undefined ? {} : { cluster_service_cidr: cluster.serviceCidr }),
       }
     : reportedOutputs(object)
   const isKnown = Object.keys(outputs).length > 0

@@ -80,7 +80,7 @@ export async function startRefresh(world: World, ports: ActPorts, observed: Obse
 async function readConnection({ objects }: World, observed: Observed): Promise<Connection> {
   const { object, clusterName, facts, network } = observed
   const key = { namespace: object.metadata.namespace ?? '', name: connectionSecretName(clusterName) }
-  // Whoever may write Secrets must not name another server for an adopted cluster.
+  // A user who may write Secrets must not be able to name another server for an adopted cluster.
   const secret = isAdopted(object) ? undefined : await objects.get<Secret>(SecretKind, key)
   return toConnection(facts, secret, network.clusterName ?? clusterName)
 }

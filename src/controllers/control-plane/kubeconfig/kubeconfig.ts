@@ -1,6 +1,6 @@
 // Kubeconfigs as text. The one for Cluster API holds a token, because core cannot run a credential plugin; the one for
 // people runs the AWS command line, so it does not expire.
-import { stringify } from 'yaml'
+import { toYaml } from '#api'
 import { toKubeconfig } from '#lib'
 
 export interface Server {
@@ -47,5 +47,5 @@ export function execKubeconfig(server: Server, eks: EksAddress): string {
 }
 
 function render({ name, url, caData }: Server, user: Readonly<Record<string, unknown>>): string {
-  return stringify(toKubeconfig({ name, server: url, caData, user }))
+  return toYaml(toKubeconfig({ name, server: url, caData, user }))
 }

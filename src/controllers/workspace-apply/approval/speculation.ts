@@ -71,6 +71,13 @@ export function decideSpeculation({ speculation, view }: Observed): Decision<Act
   )
 }
 
+/** Whatever it waits for: when its hour is over it is deleted. */
+export function untilExpired({ speculation }: Observed, decision: Decision<Action>): Decision<Action> {
+  if (!speculation || decision.is === 'act') return decision
+  const { retryAfterSeconds = speculation.leftSeconds } = decision
+  return { ...decision, retryAfterSeconds: Math.min(retryAfterSeconds, speculation.leftSeconds) }
+}
+
 /** The plan that was made is all there is to do. */
 export function speculationDone({ apply, speculation, view }: Observed, inputs: string): Decision<Action> | undefined {
   const proposed = view.record?.proposed

@@ -1,6 +1,6 @@
 // When an apply that is settled is checked for drift, and when a finding is corrected. Pure.
 import { type ApprovalPolicy, type CheckedState, type DriftReport, isAsApplied, type Workspace } from '#engine'
-import { act, type Decision, waiting } from '#runtime'
+import { act, type Decision } from '#runtime'
 import type { Action } from '../actions.ts'
 import { approvalGate } from '../approval/approval.ts'
 import type { Observed } from '../observe.ts'
@@ -13,9 +13,10 @@ export function decideDrift(observed: Observed, decision: Decision<Action>): Dec
   const { drift, rendering } = observed
   const { settings, checks, dueInSeconds } = drift
   if (decision.is === 'act') return decision
-  const isStuck = checks?.activity === 'lost' || checks?.activity === 'unreachable'
+  if (checks?.activity === 'lost') return act({ do: 'abandon-check' })
   // Nothing depends on a check: one whose end is unknown is forgotten.
-  if (isStuck || (!settings && checks?.record && checks.activity === 'idle')) return act({ do: 'forget-checks' })
+  const isUnknown = checks?.activity === 'unreachable'
+  if (isUnknown || (!settings && checks?.record && checks.activity === 'idle')) return act({ do: 'forget-checks' })
   if (!settings || checks?.activity === 'running' || !rendering?.ok || !isCheckable(observed, decision)) return decision
   const { workspace } = rendering
   if (dueInSeconds <= 0) return act({ do: 'check-drift', workspace, of: checkedState(observed, workspace) })
@@ -75,12 +76,11 @@ function sooner(decision: Exclude<Decision<Action>, { is: 'act' }>, seconds: num
   return { ...decision, retryAfterSeconds: Math.min(decision.retryAfterSeconds ?? seconds, seconds) }
 }
 
-/** A deletion does not wait for the answer of a check. Undefined when none is in progress. */
-export function endCheck({ drift }: Observed): Decision<Action> | undefined {
-  const { checks } = drift
+export const isChecking = ({ drift }: Observed): boolean => drift.checks?.activity === 'running'
+
+/** Neither a deletion nor a move waits for the answer of a check. Undefined when none has to be asked to stop. */
+export function endCheck(observed: Observed): Decision<Action> | undefined {
+  const { checks } = observed.drift
   const run = checks?.record?.run
-  if (checks?.activity !== 'running' || !run) return undefined
-  return checks.cancelling
-    ? waiting('RunInProgress', 'A drift check is ending')
-    : act({ do: 'cancel-check', runId: run.id })
+  return isChecking(observed) && run && !checks?.cancelling ? act({ do: 'cancel-check', runId: run.id }) : undefined
 }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { APPLY_FINALIZER, type WorkspaceTemplateApply } from '#api'
+import { APPLY_FINALIZER, BLOCK_MOVE_ANNOTATION, type WorkspaceTemplateApply } from '#api'
 import { type DriftReport, type Run, type RunRecord, renderWorkspace, type WorkspaceView } from '#engine'
 import type { Decision } from '#runtime'
 import { anApply, aTemplate } from '#testing'
 import type { Action } from '../actions.ts'
 import { decide } from '../decide.ts'
 import { type Observed, ownerOf } from '../observe.ts'
-import { answerOf, dueAt, NO_DRIFT_DETECTION, type ObservedDrift, observeDrift } from './observe.ts'
+import { answerOf, dueAt, NO_DRIFT_DETECTION, type ObservedDrift, observeDrift, repeatAt } from './observe.ts'
 import { driftCondition, driftStatus } from './status.ts'
 
 const template = aTemplate('output "x" { value = "1" }')
@@ -58,6 +58,15 @@ const on = (mode: 'Report' | 'Correct', over: Partial<ObservedDrift> = {}): Obse
   request: undefined,
   ...over,
 })
+const running = (over: Partial<WorkspaceView> = {}): WorkspaceView => ({
+  ...idle(record({ id: 'c1' })),
+  activity: 'running',
+  ...over,
+})
+const READY_AND_BLOCKED = {
+  ...apply({}, { annotations: { [BLOCK_MOVE_ANNOTATION]: 'true' } }),
+  status: { conditions: [{ type: 'Ready', status: 'True' }], run: { id: 'r1', phase: 'Succeeded' } },
+} as unknown as WorkspaceTemplateApply
 const found = (one: DriftReport) => ({ answer: { is: 'found', report: one } }) as const
 
 function observed(drift: ObservedDrift, over: Partial<Observed> = {}): Observed {
@@ -118,11 +127,31 @@ describe('An apply with drift detection', () => {
       'check-drift',
     ],
     [
-      'forgets a check whose runner is lost',
+      'gives up a check whose runner is lost',
       on('Report', { checks: { ...idle({}), activity: 'lost' } }),
+      {},
+      'abandon-check',
+    ],
+    [
+      'forgets a check that cannot be seen from here, as after a move',
+      on('Report', { checks: { ...idle({}), activity: 'unreachable' } }),
       {},
       'forget-checks',
     ],
+    ['ends a check when it is paused', on('Report', { checks: running() }), { paused: 'x' }, 'cancel-check'],
+    [
+      'keeps Ready, and the move waits, until that check has ended',
+      on('Report', { checks: running({ cancelling: true }) }),
+      { paused: 'x', apply: READY_AND_BLOCKED },
+      'done',
+    ],
+    [
+      'may be moved when its check has ended',
+      on('Report', { checks: idle(record()) }),
+      { paused: 'x', apply: READY_AND_BLOCKED },
+      'unblock-move',
+    ],
+    ['may not be moved while it is checked', on('Report', { checks: running() }), { apply: READY_AND_BLOCKED }, 'done'],
     [
       'forgets its checks when it is turned off',
       { ...NO_DRIFT_DETECTION, checks: idle(record()) },
@@ -153,9 +182,15 @@ describe('An apply with drift detection', () => {
     ],
     [
       'ends a check before it is deleted',
-      on('Report', { checks: { ...idle(record()), activity: 'running' } }),
+      on('Report', { checks: running() }),
       { apply: apply({}, deleted) },
       'cancel-check',
+    ],
+    [
+      'waits for the end of that check',
+      on('Report', { checks: running({ cancelling: true }) }),
+      { apply: apply({}, deleted) },
+      'waiting',
     ],
     ['drops a planned correction when the mode is Report', on('Report'), at(correction), 'done'],
     ['plans a correction again that has expired', on('Correct'), at(correction), 'start-run'],
@@ -229,6 +264,20 @@ describe('The answer of a check', () => {
       'found',
     ],
     [
+      'is the earlier one when its runner was stopped',
+      check(fault('CAPT_RUN_STOPPED', 'lost')),
+      record(),
+      hash,
+      'found',
+    ],
+    [
+      'is unknown when it is interrupted again and again',
+      check({ ...fault('CAPT_RUN_STOPPED', 'lost'), attempt: 6 }),
+      record(),
+      hash,
+      'unknown',
+    ],
+    [
       'is gone when it failed before the last apply',
       check({ ...fault('X'), finishedAt: '2025-12-31T00:00:00Z' }),
       record(),
@@ -276,6 +325,41 @@ describe('The time of a check', () => {
     const look = (engine: ReturnType<typeof seen>) => observeDrift(engine, asked, template, record(), rendering, 0)
     assert.equal((await look(seen())).dueInSeconds, 0)
     assert.ok((await look(seen('x'))).dueInSeconds > 0)
+  })
+
+  for (const [what, run, seconds] of [
+    ['at once when its Cluster was paused', { fault: { kind: 'paused' } }, 0],
+    ['soon when its runner was lost', { fault: { kind: 'lost' } }, 1],
+    ['later when that happens again', { fault: { kind: 'lost' }, attempt: 4 }, 8],
+    ['at once when a pause ended it', { fault: { kind: 'cancelled', code: 'CAPT_RUN_CANCELLED' } }, 0],
+    ['after half a minute when it was discarded', { fault: { kind: 'cancelled', code: 'CAPT_DRIFT_DISCARDED' } }, 30],
+    ['never because it failed', { fault: { kind: 'user' } }, undefined],
+    ['never because it was interrupted too often', { fault: { kind: 'lost' }, attempt: 6 }, undefined],
+    ['never while it runs', { fault: { kind: 'lost' }, finishedAt: undefined }, undefined],
+    ['never because it answered', {}, undefined],
+    [
+      'at once when another host closed it in our future',
+      { fault: { kind: 'lost' }, finishedAt: '2026-01-09T00:00:00Z' },
+      0,
+    ],
+  ] as const)
+    it(`is repeated ${what}`, () => {
+      const now = '2026-01-02T00:00:00Z'
+      const at = repeatAt({ ...RUN, finishedAt: now, ...run } as unknown as Run, Date.parse(now))
+      assert.equal(at === undefined ? undefined : (at - Date.parse(now)) / 1000, seconds)
+    })
+
+  it('is soon after one that was interrupted, and a request counts as answered only by an answer', async () => {
+    const finishedAt = '2026-01-01T06:00:00Z'
+    const run = { ...RUN, id: 'c1', retryToken: 'x', phase: 'Cancelled', finishedAt, fault: { kind: 'paused' } }
+    const engine = { observe: async () => idle({ run: run as unknown as Run }) }
+    const asked = apply(
+      { driftDetection: { interval: '12h', mode: 'Report' } },
+      { annotations: { 'capt.appthrust.com/check-drift': 'x' } },
+    )
+    const drift = await observeDrift(engine, asked, template, record(), rendering, Date.parse(finishedAt))
+    assert.equal(drift.dueInSeconds, 0)
+    assert.equal(driftStatus(observed(drift, { apply: asked }))?.['request'], undefined)
   })
 
   it('is by the template where the apply leaves it open', async () => {

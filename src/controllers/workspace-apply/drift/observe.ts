@@ -1,13 +1,15 @@
 // What is known about drift of one apply: whether checks are due, what the last one answered, and whether that still holds.
 import { CHECK_DRIFT_ANNOTATION, type WorkspaceTemplate, type WorkspaceTemplateApply } from '#api'
 import {
+  backoffSeconds,
   type CheckedState,
   checksKey,
   type DriftReport,
   type Engine,
-  isCheckDiscarded,
+  isCheckInterrupted,
   type Owner,
   type Rendering,
+  type Run,
   type RunRecord,
   type WorkspaceView,
 } from '#engine'
@@ -62,8 +64,9 @@ export async function observeDrift(
   const request = apply.metadata.annotations?.[CHECK_DRIFT_ANNOTATION]
   if (!settings) return { ...NO_DRIFT_DETECTION, checks }
   const inputs = rendering?.ok ? rendering.workspace.hash : undefined
-  const dueMs = dueAt(record, checks.record, settings, `${namespace}/${name}`, nowMs)
-  const isAsked = request !== undefined && request !== checks.record?.run?.retryToken
+  const lastCheck = checks.record?.run
+  const dueMs = repeatAt(lastCheck, nowMs) ?? dueAt(record, checks.record, settings, `${namespace}/${name}`, nowMs)
+  const isAsked = request !== undefined && request !== lastCheck?.retryToken
   return {
     settings,
     checks,
@@ -75,7 +78,7 @@ export async function observeDrift(
 
 export const checksOwner = (owner: Owner): Owner => ({ ...owner, ...checksKey(owner), checks: owner.name })
 
-/** A record of checks that cannot be read is as good as none: it is made anew. */
+/** A record of checks that cannot be read counts as missing: a new one is created. */
 async function observeChecks(
   engine: Pick<Engine, 'observe'>,
   key: { readonly namespace: string; readonly name: string },
@@ -107,6 +110,21 @@ export function dueAt(
   return Math.ceil((afterMs - phaseMs) / intervalMs) * intervalMs + phaseMs
 }
 
+/** A check that is interrupted so often in a row is answered with CannotTell. */
+const MAX_REPEATS = 5
+export const isRepeated = (check: Run): boolean => isCheckInterrupted(check.fault) && check.attempt <= MAX_REPEATS
+
+/** When an interrupted check is repeated; undefined when the last one has an answer. */
+export function repeatAt(check: Run | undefined, nowMs: number): number | undefined {
+  if (check?.finishedAt === undefined || !isRepeated(check)) return undefined
+  const finishedMs = Date.parse(check.finishedAt)
+  // By the clock of another host, which is ahead of ours: how long ago it was is not known.
+  if (finishedMs > nowMs) return nowMs
+  const { kind, code } = check.fault!
+  // A check is cancelled when the apply is paused or deleted: now it is neither.
+  return finishedMs + (code === 'CAPT_RUN_CANCELLED' ? 0 : backoffSeconds(kind, check.attempt) * 1000)
+}
+
 /** Undefined when there is none, or when it does not hold any more. */
 export function answerOf(
   record: RunRecord,
@@ -115,8 +133,7 @@ export function answerOf(
 ): DriftAnswer | undefined {
   const { run, drift: report } = checks ?? {}
   const fault = run?.fault
-  const isPassing = fault?.kind === 'paused' || isCheckDiscarded(fault)
-  if (run?.finishedAt !== undefined && fault && !isPassing) {
+  if (run?.finishedAt !== undefined && fault && !isRepeated(run)) {
     const isSuperseded = run.finishedAt < (record.applied?.at ?? '')
     return isSuperseded ? undefined : { is: 'unknown', message: fault.message, at: run.finishedAt }
   }

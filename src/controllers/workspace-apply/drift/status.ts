@@ -4,6 +4,7 @@ import type { DriftReport } from '#engine'
 import type { ConditionDraft } from '#runtime'
 import type { Observed } from '../observe.ts'
 import { isCorrectable } from './decide.ts'
+import { isRepeated } from './observe.ts'
 
 const TYPE = 'Drifted'
 const MAX_NAMED = 5
@@ -13,9 +14,10 @@ export function driftStatus({ apply, drift }: Observed): Readonly<Record<string,
   // While the apply is deleted it shows that there may be checks to forget.
   if (apply.metadata.deletionTimestamp) return apply.status?.drift
   if (!settings) return undefined
-  // A check in progress has not answered yet.
-  const { retryToken, finishedAt } = checks?.record?.run ?? {}
-  const request = finishedAt === undefined ? apply.status?.drift?.request : retryToken
+  // A check that is in progress, or was interrupted, has not answered yet.
+  const check = checks?.record?.run
+  const hasAnswered = check?.finishedAt !== undefined && !isRepeated(check)
+  const request = hasAnswered ? check.retryToken : apply.status?.drift?.request
   const asked = { mode: settings.mode, ...(request === undefined ? {} : { request }) }
   if (!answer) return asked
   if (answer.is === 'unknown') return { ...asked, result: 'CannotTell', checkedAt: answer.at, message: answer.message }
@@ -62,21 +64,21 @@ function draftOf({ apply, drift }: Observed): ConditionDraft {
 
 function messageOf(report: DriftReport, name: string, corrects: boolean): string {
   const { result, counts } = report
-  const look = `To read it: capt plan ${name}`
+  const toRead = `To read it: capt plan ${name}`
   switch (result) {
     case 'InSync':
       return ''
     case 'PendingChange':
-      return `${plural(counts.pending)} of the inputs not applied yet: ${named(report, 'Pending')}. ${look}`
+      return `${plural(counts.pending)} of the inputs not applied yet: ${named(report, 'Pending')}. ${toRead}`
     case 'UpstreamMoved':
-      return `${upstreamText(report)}. It is not applied by itself. ${look}. To apply it: capt retry ${name}`
+      return `${upstreamText(report)}. It is not applied by itself. ${toRead}. To apply it: capt retry ${name}`
     case 'Drifted': {
       const what = `Somebody changed what Terraform manages; an apply would undo it: ${named(report, 'Drift')}`
-      if (!corrects) return `${what}. ${look}. To undo it: capt retry ${name}`
+      if (!corrects) return `${what}. ${toRead}. To undo it: capt retry ${name}`
       if (isCorrectable(report)) return `${what}. It is corrected by a run`
       const other =
         counts.upstream > 0 ? upstreamText(report) : `${plural(counts.pending)} of the inputs not applied yet`
-      return `${what}. It is not corrected, because the plan has more. ${other}. ${look}. To apply all of it: capt retry ${name}`
+      return `${what}. It is not corrected, because the plan has more. ${other}. ${toRead}. To apply all of it: capt retry ${name}`
     }
   }
 }

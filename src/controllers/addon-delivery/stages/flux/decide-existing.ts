@@ -1,7 +1,8 @@
 // Decides what to do about a Flux that capt did not install, or one that is newer than requested. Neither is overwritten.
 import type { StageStatus } from '#api'
-import { done, stalled } from '#runtime'
-import type { ObservedDelivery, ObservedStage } from '../../observed.ts'
+import { act, done, stalled } from '#runtime'
+import { setName } from '../../names.ts'
+import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../../observed.ts'
 import { decideFindings } from '../../resource-set/decide-part.ts'
 import { pause, type Verdict } from '../verdict.ts'
 
@@ -13,7 +14,7 @@ export function decideExisting(
 ): Verdict {
   const { existing, stage } = observed
   if (existing.is === 'newer') {
-    const message = `Flux ${existing.version} is installed, which is newer than what is wanted`
+    const message = `Flux ${existing.version} is installed, which is newer than the version of the stage`
     const hint = 'Ask for that version or a newer one; capt does not go back'
     return {
       state: 'Failed',
@@ -22,6 +23,8 @@ export function decideExisting(
     }
   }
   if (existing.is !== 'foreign') return pause('NotLookedYet', 'Looking for what is already installed')
+  const [set] = observed.obsoleteSets
+  if (set !== undefined) return leave(set, setName(stage.name, '', all.delivery.spec.clusterName), existing.how)
   const what = existing.version ? `Flux ${existing.version}` : 'A Flux of unknown version'
   const refuse = (why: string, hint: string): Verdict => {
     const message = `${what} is already installed (${existing.how})${why}`
@@ -40,6 +43,12 @@ export function decideExisting(
   const verdict = part ? decideFindings(observed, part, all, before) : undefined
   const adopted = existing.version
   return verdict ? { ...verdict, adopted } : { state: 'Healthy', decision: done, adopted }
+}
+
+/** Delivered by capt, and kept by others since: our set would undo what they write. Probes and jobs of capt go. */
+function leave(set: string, install: string, to: string): Verdict {
+  const action: DeliveryAction = set === install ? { do: 'hand-over-set', set, to } : { do: 'retire-set', set }
+  return { state: 'Delivering', decision: act(action) }
 }
 
 function isUsable(version: string): boolean {

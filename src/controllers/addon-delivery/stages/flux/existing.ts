@@ -26,7 +26,7 @@ export async function readControllers(objects: Objects): Promise<readonly Unknow
 
 export function findFlux(deployments: readonly UnknownObject[], wanted: string | undefined): Installed {
   const controllers = deployments.filter((one) => CONTROLLERS.includes(one.metadata.name))
-  const foreign = controllers.filter((one) => one.metadata.labels?.[MANAGED_LABEL] !== 'true')
+  const foreign = controllers.filter((one) => one.metadata.labels?.[MANAGED_LABEL] !== 'true' || laterOwnerOf(one))
   const [first] = foreign.length > 0 ? foreign : controllers
   if (!first) return { existing: { is: 'nothing' }, namespace: FLUX_NAMESPACE }
   const namespace = first.metadata.namespace ?? FLUX_NAMESPACE
@@ -42,7 +42,18 @@ function chartOf(deployment: UnknownObject): string | undefined {
   return chart?.startsWith('flux2-') ? chart.slice('flux2-'.length) : undefined
 }
 
+/** Who owns a Flux that capt delivered at first. */
+function laterOwnerOf({ metadata }: UnknownObject): string | undefined {
+  const { labels = {} } = metadata
+  const kustomization = labels['kustomize.toolkit.fluxcd.io/name']
+  const instance = labels['fluxcd.controlplane.io/name']
+  if (instance !== undefined) return `by the Flux Operator, FluxInstance ${instance}`
+  return kustomization === undefined ? undefined : `by flux bootstrap, Kustomization ${kustomization}`
+}
+
 function howOf(deployment: UnknownObject): string {
+  const owner = laterOwnerOf(deployment)
+  if (owner !== undefined) return owner
   const chart = chartOf(deployment)
   if (chart) return `chart flux2 ${chart}`
   return deployment.metadata.annotations?.['meta.helm.sh/release-name'] ? 'by Helm' : 'not by capt'

@@ -22,6 +22,8 @@ interface NodePoolInput {
   readonly spec: NonNullable<AddonStage['nodePool']>
   readonly clusterName: string
   readonly role: string | undefined
+  /** Alias of the image; undefined where the class of the stage selects images itself. */
+  readonly image: string | undefined
   /** Tag on subnets and security groups, when the control plane was made with another one. */
   readonly discoveryTag: string | undefined
   /** Subnets of the cluster, when its control plane reports them. */
@@ -34,6 +36,7 @@ export function renderNodePool({
   spec,
   clusterName,
   role,
+  image,
   discoveryTag,
   subnetIds,
   autoMode,
@@ -44,7 +47,7 @@ export function renderNodePool({
     discoveryTag,
     subnetIds,
     role: spec.role ?? role,
-    amiAlias: spec.amiAlias,
+    amiAlias: image,
     zones: spec.zones,
     capacityTypes: spec.capacityTypes,
     instanceCategories: spec.instanceCategories,

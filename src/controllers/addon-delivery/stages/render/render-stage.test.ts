@@ -3,51 +3,22 @@ import { describe, it } from 'node:test'
 import { type AddonStage, type CompiledSchema, compileSchema, type JsonSchema } from '#api'
 import { eksRows, fluxReleases, fluxVersions, loadFluxDefinitions, supports, versionsFor } from '#catalog'
 import { isPlainObject, type Json, type JsonObject, keyedHash } from '#lib'
-import { defaultPipeline } from '../../../addon-pipeline/default-pipeline.ts'
 import { lintManifests, lintValues } from '../../manifests/lint.ts'
 import { type Manifest, PAYLOAD_LIMIT, parseManifests } from '../../manifests/manifests.ts'
+import { shippedStage } from '../../observed-examples.ts'
 import type { Part } from '../../resource-set/render-part.ts'
+import { aStageInput, partsOf, VARIABLES } from './input-examples.ts'
 import { renderStage } from './render-stage.ts'
 import type { StageInput } from './rendered.ts'
 
-const stages = Object.fromEntries(
-  defaultPipeline('capt-system').spec.stages.map((stage) => [stage.name, stage]),
-) as Record<string, AddonStage>
-const variables = {
-  CLUSTER_NAME: 'demo',
-  KARPENTER_IAM_ROLE_ARN: 'arn:aws:iam::1:role/k',
-  INTERRUPTION_QUEUE_NAME: 'Karpenter-demo',
-  NODE_ROLE_NAME: 'demo-node',
-}
-const input = (over: Partial<StageInput>): StageInput => ({
-  stage: stages['flux']!,
-  cluster: 'demo',
-  variables,
-  secretVariables: new Set(),
-  override: undefined,
-  versions: { flux: '2.9.5', karpenter: '1.14.1' },
-  definitions: [],
-  isFluxAdopted: false,
-  probe: undefined,
-  installFile: undefined,
-  sources: [],
-  nodes: undefined,
-  liveReplicas: undefined,
-  ...over,
-})
-function partsOf(given: Partial<StageInput>): readonly Part[] {
-  const rendered = renderStage(input(given))
-  assert.ok(rendered.is === 'ready', JSON.stringify(rendered))
-  return rendered.parts
-}
 const find = (parts: readonly Part[], kind: string, name?: string) =>
   parts
     .flatMap((part) => part.manifests)
     .find((one) => one.kind === kind && (name === undefined || one.metadata.name === name))
-const karpenter = (over: Partial<StageInput> = {}) => partsOf({ stage: stages['karpenter']!, ...over })
+const karpenter = (over: Partial<StageInput> = {}) => partsOf({ stage: shippedStage('karpenter'), ...over })
 const withKarpenter = (more: object): AddonStage => ({
-  ...stages['karpenter']!,
-  karpenter: { ...stages['karpenter']!.karpenter!, ...more },
+  ...shippedStage('karpenter'),
+  karpenter: { ...shippedStage('karpenter').karpenter!, ...more },
 })
 
 describe('the Flux bundle', () => {
@@ -107,7 +78,7 @@ describe('the Flux bundle', () => {
       imageRegistry: 'mirror.example/fluxcd',
       imageDigests: { 'helm-controller': digest },
     } as const
-    const parts = partsOf({ stage: { ...stages['flux']!, flux }, definitions: await loadFluxDefinitions('2.9.5') })
+    const parts = partsOf({ stage: { ...shippedStage('flux'), flux }, definitions: await loadFluxDefinitions('2.9.5') })
     assert.equal(find(parts, 'NetworkPolicy'), undefined)
     const text = JSON.stringify(find(parts, 'Deployment', 'helm-controller'))
     assert.match(text, new RegExp(`mirror.example/fluxcd/helm-controller:v1.6.4@${digest}`))
@@ -123,7 +94,7 @@ describe('the Flux bundle', () => {
     } as const
     const installFile =
       'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: helm-controller\n  namespace: flux-system\n  labels: { app: x }\n'
-    const parts = partsOf({ stage: { ...stages['flux']!, flux }, installFile })
+    const parts = partsOf({ stage: { ...shippedStage('flux'), flux }, installFile })
     assert.deepEqual(find(parts, 'Deployment')?.metadata['labels'], { app: 'x', 'capt.appthrust.com/managed': 'true' })
   })
 
@@ -134,7 +105,7 @@ describe('the Flux bundle', () => {
       readinessJob: { image: 'registry.example/kubectl:1.35', deadline: '5m' },
     } as const
     const parts = partsOf({
-      stage: { ...stages['flux']!, flux },
+      stage: { ...shippedStage('flux'), flux },
       definitions: await loadFluxDefinitions('2.9.5'),
       probe: { url: 'oci://example/chart', tag: '1.0.0' },
     })
@@ -184,7 +155,7 @@ describe('the Karpenter stage', () => {
     const stage = withKarpenter({ values: { logLevel: 'info', settings: { batchIdleDuration: '${IDLE}' } } })
     const parts = karpenter({
       stage,
-      variables: { ...variables, IDLE: '2s' },
+      variables: { ...VARIABLES, IDLE: '2s' },
       override: { stage: 'karpenter', values: { logLevel: 'debug' } },
     })
     assert.partialDeepStrictEqual(find(parts, 'HelmRelease'), {
@@ -205,16 +176,16 @@ describe('the Karpenter stage', () => {
 
   it('refuses values of old charts by name', () => {
     const rendered = renderStage(
-      input({ stage: withKarpenter({ values: { settings: { aws: { clusterName: 'x' } } } }) }),
+      aStageInput({ stage: withKarpenter({ values: { settings: { aws: { clusterName: 'x' } } } }) }),
     )
     assert.partialDeepStrictEqual(rendered, { is: 'refused', code: 'CAPT_KARPENTER_VALUES_REFUSED' })
   })
 
   it('refuses an identity that the role of the control plane does not trust', () => {
     const rendered = renderStage(
-      input({
+      aStageInput({
         stage: withKarpenter({ identity: 'IRSA' }),
-        variables: { ...variables, KARPENTER_IDENTITY: 'podIdentity' },
+        variables: { ...VARIABLES, KARPENTER_IDENTITY: 'podIdentity' },
       }),
     )
     assert.partialDeepStrictEqual(rendered, { is: 'refused', code: 'CAPT_KARPENTER_IDENTITY' })
@@ -227,13 +198,27 @@ describe('the Karpenter stage', () => {
     assert.deepEqual([replicas(undefined), replicas(3), replicas(1), replicas(2, 1), replicas(1, 2)], [2, 2, 1, 2, 2])
   })
 
-  it('waits for the role of the nodes before it makes a pool', () => {
-    const { NODE_ROLE_NAME: _role, ...rest } = variables
-    assert.deepEqual(renderStage(input({ stage: stages['node-pool']!, variables: rest })), {
+  it('waits for the role and the image of the nodes before it makes a pool', () => {
+    const { NODE_ROLE_NAME: _role, NODE_IMAGE: _image, ...rest } = VARIABLES
+    assert.deepEqual(renderStage(aStageInput({ stage: shippedStage('node-pool'), variables: rest })), {
       is: 'missing',
-      variables: ['NODE_ROLE_NAME'],
+      variables: ['NODE_IMAGE', 'NODE_ROLE_NAME'],
       sources: [],
     })
+  })
+
+  it('boots the image that the control plane hands out, unless the stage names one', () => {
+    const stage = shippedStage('node-pool')
+    const classWith = (over: object, variables: StageInput['variables']) =>
+      find(partsOf({ stage: { ...stage, nodePool: { ...stage.nodePool!, ...over } }, variables }), 'EC2NodeClass')
+    const pinned = (alias: string) => ({ spec: { amiSelectorTerms: [{ alias }] } })
+    const { NODE_IMAGE: _image, ...without } = VARIABLES
+    assert.partialDeepStrictEqual(classWith({}, VARIABLES), pinned('al2023@v20261102'))
+    // As pipelines of earlier releases have it stored: what their clusters run stays as it is.
+    assert.partialDeepStrictEqual(classWith({ amiAlias: 'al2023@latest' }, VARIABLES), pinned('al2023@latest'))
+    assert.partialDeepStrictEqual(classWith({ amiAlias: 'al2023@v20260101' }, without), pinned('al2023@v20260101'))
+    const own = { amiSelectorTerms: [{ id: 'ami-1' }] }
+    assert.partialDeepStrictEqual(classWith({ nodeClass: own }, without), { spec: own })
   })
 })
 
@@ -242,7 +227,7 @@ describe('a stage that watches a path', () => {
     const checks: AddonStage['checks'] = [
       { type: 'Condition', name: 'a', apiVersion: 'v1', kind: 'Pod', path: 'status..phase', equals: 'x' },
     ]
-    assert.partialDeepStrictEqual(renderStage(input({ stage: { ...stages['node-pool']!, checks } })), {
+    assert.partialDeepStrictEqual(renderStage(aStageInput({ stage: { ...shippedStage('node-pool'), checks } })), {
       is: 'refused',
       code: 'CAPT_HEALTH_PATH_INVALID',
     })

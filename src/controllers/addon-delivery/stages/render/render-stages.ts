@@ -59,14 +59,17 @@ export function renderStages(
   return listed.map((one) => {
     const input = inputs.get(one.stage.name)
     const rendered = input === undefined || 'is' in input ? input : renderStage(input)
-    return { ...one, rendered, obsoleteSets: obsoleteOf(one.sets, rendered) }
+    return { ...one, rendered, obsoleteSets: obsoleteOf(one, rendered) }
   })
 }
 
-function obsoleteOf(sets: readonly AnyObject[], rendered: Rendered | undefined): readonly string[] {
+/** Nothing is delivered beside an installation of others. */
+function obsoleteOf({ sets, existing }: ListedStage, rendered: Rendered | undefined): readonly string[] {
+  const names = sets.map(({ metadata }) => metadata.name)
+  if (existing.is === 'foreign') return names
   if (rendered?.is !== 'ready') return []
   const needed = new Set(rendered.parts.map((part) => part.set))
-  return sets.map(({ metadata }) => metadata.name).filter((name) => !needed.has(name))
+  return names.filter((name) => !needed.has(name))
 }
 
 /** The recorded status; a requested retry resets its counters. */
