@@ -2,7 +2,7 @@
 export { clusterController } from './cluster/controller.ts'
 export { convertCluster } from './cluster/convert.ts'
 export { clusterDefinition } from './cluster/crd.ts'
-export { machinePoolController } from './machine-pool/controller.ts'
+export { CORE_CONVERTERS, coreControllers, coreDefinitions } from './core.ts'
 export { convertMachinePool } from './machine-pool/convert.ts'
 export { machinePoolDefinition } from './machine-pool/crd.ts'
 export { resourceSetBindingController } from './resource-set/binding-controller.ts'

@@ -13,6 +13,7 @@ import { nodeClaimActor, nodeStatus } from './karpenter/node-claims.ts'
 import { nodeClassActor, nodePoolActor } from './karpenter/node-pools.ts'
 import { provisionerActor } from './karpenter/provisioner.ts'
 import { ingressActor } from './kubernetes/balancers.ts'
+import { budgetActor } from './kubernetes/budgets.ts'
 import { deploymentActor } from './kubernetes/deployments.ts'
 import { jobActor } from './kubernetes/jobs.ts'
 import { hasJoined, joinNode } from './kubernetes/nodes.ts'
@@ -116,6 +117,7 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
     serviceActor(stage),
     ingressActor(stage),
     jobActor(stage),
+    budgetActor(),
   ] as unknown as AnyController[])
   return {
     async stop() {

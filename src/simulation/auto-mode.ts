@@ -2,96 +2,35 @@
 // group, but the definitions, the class and the pools that EKS brings. When EKS is destroyed, its machines go with it.
 import {
   type AnyObject,
-  CLUSTER_NAME_LABEL,
-  type ClusterApiVersion,
   CustomResourceDefinitionKind,
-  clusterKind,
   type Key,
   type KindRef,
   keyOf,
-  keyText,
   NodeKind,
   PodKind,
   type UnknownObject,
-  WorkspaceTemplateApply,
+  type WorkspaceTemplateApply,
 } from '#api'
 import { ignore, type Objects } from '#kube'
-import { act, type Controller, type Decision, done, waiting } from '#runtime'
+import { type ApplyActorPorts, applyActor } from './apply-actor.ts'
 import { autoModeDefinitions } from './karpenter/chart.ts'
 import type { Pod } from './kubernetes/placement.ts'
 import { simulatedLedger } from './ledger.ts'
 import { NodeClassKind, NodePoolKind, simulated } from './names.ts'
 
-type Mode = 'none' | 'on' | 'over'
+type Mode = 'on' | 'over'
 
-interface Observed {
-  readonly cluster: Key
-  readonly mode: Mode
-  readonly isCurrent: boolean
-  /** Undefined while nobody plays the workload cluster. */
-  readonly workload: Objects | undefined
-}
-
-interface AutoModePorts {
-  readonly clusterApi: ClusterApiVersion
-  readonly accepts: (cluster: AnyObject) => boolean
-  readonly workloadOf: (cluster: Key) => Promise<Objects | undefined>
-}
-
-const BY_CLUSTER = 'autoModeCluster'
-const RETRY_SECONDS = 1
-
-export function autoModeActor(ports: AutoModePorts): Controller<AnyObject, Observed, { readonly do: 'sync' }> {
-  // What was last played, by cluster; done again after a restart, which changes nothing.
-  const played = new Map<string, Mode>()
-  return {
+export const autoModeActor = (ports: ApplyActorPorts) =>
+  applyActor(ports, {
     name: 'simulation-auto-mode',
-    kind: clusterKind(ports.clusterApi),
-    summary: false,
-    accepts: ports.accepts,
-    wakes: [
-      {
-        kind: WorkspaceTemplateApply,
-        toKeys: (apply) => {
-          const name = apply.metadata.labels?.[CLUSTER_NAME_LABEL]
-          return name === undefined ? [] : [{ namespace: apply.metadata.namespace ?? '', name }]
-        },
-        ignores: (now, before) =>
-          modeOf(now as AnyObject as WorkspaceTemplateApply) === modeOf(before as AnyObject as WorkspaceTemplateApply),
-      },
-    ],
-    indexes: [{ kind: WorkspaceTemplateApply, name: BY_CLUSTER, values: clusterOf }],
-    async observe({ cache }, object) {
-      const cluster = keyOf(object)
-      const applies = cache.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, {
-        index: BY_CLUSTER,
-        value: keyText(cluster),
-      })
-      const mode = applies.map(modeOf).find((one) => one !== 'none') ?? 'none'
-      const isCurrent = mode === 'none' || played.get(keyText(cluster)) === mode
-      return { cluster, mode, isCurrent, workload: isCurrent ? undefined : await ports.workloadOf(cluster) }
-    },
-    decide: ({ isCurrent, mode, workload }): Decision<{ do: 'sync' }> => {
-      if (isCurrent) return done
-      if (mode === 'over' || workload) return act({ do: 'sync' })
-      return waiting('NoWorkload', 'The workload is not played yet', RETRY_SECONDS)
-    },
-    async act({ objects }, { cluster, mode, workload }) {
-      if (mode === 'over') await terminateMachines(objects, cluster)
-      else await bring(workload!)
-      played.set(keyText(cluster), mode)
-    },
-    status: () => ({}),
-  }
-}
+    toPart: modeOf,
+    toState: ([mode]) => mode,
+    needsWorkload: (mode) => mode === 'on',
+    play: (mode, cluster, home, workload) => (mode === 'over' ? terminateMachines(home, cluster) : bring(workload!)),
+  })
 
-const clusterOf = ({ metadata }: AnyObject): readonly string[] => {
-  const name = metadata.labels?.[CLUSTER_NAME_LABEL]
-  return name === undefined ? [] : [keyText({ namespace: metadata.namespace ?? '', name })]
-}
-
-function modeOf({ metadata, status }: Pick<WorkspaceTemplateApply, 'metadata' | 'status'>): Mode {
-  if (!status?.outputs?.['auto_mode']) return 'none'
+function modeOf({ metadata, status }: Pick<WorkspaceTemplateApply, 'metadata' | 'status'>): Mode | undefined {
+  if (!status?.outputs?.['auto_mode']) return undefined
   return metadata.deletionTimestamp !== undefined && status.run?.verb === 'destroy' ? 'over' : 'on'
 }
 

@@ -22,6 +22,7 @@ import {
   type Controller,
   type Decision,
   done,
+  doneFor,
   hasFinalizer,
   ownerReference,
   removeFinalizer,
@@ -50,6 +51,8 @@ export interface Simulation {
   stop(): Promise<void>
 }
 
+/** Timers reach less than 25 days ahead. */
+const LONGEST_DELAY_SECONDS = 86_400
 const SUFFIX = '-simulated-workload'
 const FINALIZER = 'capt.appthrust.com/simulated-workload'
 /** The workload clusters whose Cluster asks for one. */
@@ -64,9 +67,9 @@ interface Playing {
 export function createSimulation(ports: SimulationPorts): Simulation {
   const stages = new Map<string, Promise<Playing>>()
 
-  const play = async (home: Objects, cluster: Key, access: RealmAccess): Promise<void> => {
+  const play = async (home: Objects, cluster: Key): Promise<void> => {
     const id = keyText(cluster)
-    if (!stages.has(id)) stages.set(id, start(home, cluster, access))
+    if (!stages.has(id)) stages.set(id, start(home, cluster))
     try {
       await stages.get(id)
     } catch (error) {
@@ -74,8 +77,8 @@ export function createSimulation(ports: SimulationPorts): Simulation {
       throw error
     }
   }
-  async function start(home: Objects, cluster: Key, access: RealmAccess): Promise<Playing> {
-    const connection = await ports.connect(access)
+  async function start(home: Objects, cluster: Key): Promise<Playing> {
+    const connection = await ports.connect(realmPath(cluster))
     const log = ports.log.with({ simulated: keyText(cluster) })
     const actors = await startActors({
       connection,
@@ -124,6 +127,7 @@ interface ObservedCluster {
   /** The same for a cluster that has another name in AWS: templates name the Secret by that. */
   readonly alias: { readonly name: string; readonly secret: Secret | undefined } | undefined
   readonly isPlaying: boolean
+  readonly nowMs: number
 }
 type ClusterAction = { readonly do: 'write-secret' | 'write-alias' | 'play' }
 
@@ -131,7 +135,7 @@ const isAsked = (cluster: AnyObject) => cluster.metadata.labels?.[SIMULATION_LAB
 
 function clusterActor(
   ports: SimulationPorts,
-  play: (home: Objects, cluster: Key, access: RealmAccess) => Promise<void>,
+  play: (home: Objects, cluster: Key) => Promise<void>,
   isPlaying: (cluster: Key) => boolean,
 ): Controller<AnyObject, ObservedCluster, ClusterAction> {
   return {
@@ -152,12 +156,19 @@ function clusterActor(
       // A deletion goes on after a restart: the actors are needed for as long as the workload is there.
       const isOver = cluster.metadata.deletionTimestamp && (!secret || secret.metadata.deletionTimestamp)
       if (isOver && !isPlaying(key))
-        return { cluster, access: undefined, secret: undefined, alias: undefined, isPlaying: true }
+        return {
+          cluster,
+          access: undefined,
+          secret: undefined,
+          alias: undefined,
+          isPlaying: true,
+          nowMs: ports.clock.now(),
+        }
       const access = await ports.realms.ensure(realmPath(key))
       const name = aliasOf(cache, cluster)
       const at = { namespace: key.namespace!, name: simulatedWorkloadSecret(name ?? '') }
       const alias = name === undefined ? undefined : { name, secret: await objects.get<Secret>(SecretKind, at) }
-      return { cluster, access, secret, alias, isPlaying: isPlaying(key) }
+      return { cluster, access, secret, alias, isPlaying: isPlaying(key), nowMs: ports.clock.now() }
     },
     decide: (observed): Decision<ClusterAction> => {
       if (!observed.access) return done
@@ -165,10 +176,10 @@ function clusterActor(
       if (!isCurrent(observed)) actions.push({ do: 'write-secret' })
       if (observed.alias && !isCurrent({ ...observed, ...observed.alias })) actions.push({ do: 'write-alias' })
       if (!observed.isPlaying) actions.push({ do: 'play' })
-      return actions.length > 0 ? act<ClusterAction>(...actions) : done
+      return actions.length > 0 ? act<ClusterAction>(...actions) : doneUntilReplaced(observed)
     },
     async act(world, observed, action) {
-      if (action.do === 'play') return await play(world.objects, keyOf(observed.cluster), observed.access!)
+      if (action.do === 'play') return await play(world.objects, keyOf(observed.cluster))
       const { alias } = observed
       if (action.do === 'write-secret') return await writeSecret(world, observed, keyOf(observed.cluster), [FINALIZER])
       const key = { namespace: observed.cluster.metadata.namespace!, name: alias!.name }
@@ -176,6 +187,11 @@ function clusterActor(
     },
     status: () => ({}),
   }
+}
+
+/** The Secret gets the next token then, and Terraform hands it on while the old one works. */
+function doneUntilReplaced({ access, nowMs }: ObservedCluster): Decision<never> {
+  return doneFor(Math.min(Math.max(access!.tokenReplacedAt - nowMs, 0) / 1000 + 1, LONGEST_DELAY_SECONDS))
 }
 
 const secretKey = (cluster: Key) => ({ namespace: cluster.namespace!, name: simulatedWorkloadSecret(cluster.name) })

@@ -62,7 +62,7 @@ export function simulatedLedger(home: Objects, cluster: Key): Ledger {
       }
     }
   }
-  /** A cluster that is gone leaves no ledger. Whoever added an entry in between keeps it. */
+  /** A cluster that is gone leaves no ledger. An entry that was added in between keeps it. */
   async function removeEmpty(resourceVersion: string): Promise<void> {
     await home.delete(ConfigMapKind, key, { resourceVersion }).catch(ignore('Conflict'))
   }

@@ -48,7 +48,11 @@ export function machineActor(ports: MachinePorts): Controller<CAPTMachine, Obser
     },
     async act(_world, { machine, missingIn, nodeName }) {
       if (!missingIn || nodeName === undefined) return
-      await joinNode(missingIn, toNode(machine, nodeName), nodeStatus(ports.clock.now(), machine.spec.instanceType))
+      const { version } = machine.status ?? {}
+      await joinNode(missingIn, toNode(machine, nodeName), {
+        ...nodeStatus(ports.clock.now(), machine.spec.instanceType),
+        nodeInfo: version === undefined ? undefined : { kubeletVersion: `v${version}.0` },
+      })
     },
     status: () => ({}),
   }

@@ -21,6 +21,7 @@ const ref = (group: string, version: string, kind: string, namespaced = true): K
 
 export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
 export const IngressKind = ref('networking.k8s.io', 'v1', 'Ingress')
+export const PodDisruptionBudgetKind = ref('policy', 'v1', 'PodDisruptionBudget')
 export const JobKind = ref('batch', 'v1', 'Job')
 export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
 export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')

@@ -1,19 +1,9 @@
 // The nodes of simulated node groups: what Terraform applied for a CAPTMachinePool becomes Nodes of the simulated workload
 // cluster. A new version or type replaces the nodes; labels and taints change in place, as in EKS.
-import {
-  type AnyObject,
-  CLUSTER_NAME_LABEL,
-  type ClusterApiVersion,
-  clusterKind,
-  type Key,
-  keyOf,
-  keyText,
-  NodeKind,
-  WorkspaceTemplateApply,
-} from '#api'
-import type { Cache, Objects, Projected } from '#kube'
-import { type Clock, hashOf, isPlainObject, jsonEqual, shortHash } from '#lib'
-import { act, type Controller, type Decision, done, waiting } from '#runtime'
+import { NodeKind, type WorkspaceTemplateApply } from '#api'
+import type { Objects, Projected } from '#kube'
+import { type Clock, isPlainObject, jsonEqual, shortHash } from '#lib'
+import { type ApplyActorPorts, applyActor } from './apply-actor.ts'
 import { nodeStatus } from './karpenter/node-claims.ts'
 import { hasJoined, joinNode } from './kubernetes/nodes.ts'
 import type { Node } from './kubernetes/placement.ts'
@@ -22,8 +12,6 @@ import { simulated } from './names.ts'
 const GROUP_LABEL = 'eks.amazonaws.com/nodegroup'
 /** The nodes that every simulated cluster has belong to no pool. */
 const POOL_NODES = `${GROUP_LABEL},${GROUP_LABEL}!=simulated`
-const BY_SIMULATED_CLUSTER = 'simulatedCluster'
-const RETRY_SECONDS = 1
 
 interface NodeGroup {
   readonly name: string
@@ -34,73 +22,14 @@ interface NodeGroup {
   readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
 }
 
-interface Observed {
-  readonly cluster: Key
-  readonly groups: readonly NodeGroup[]
-  readonly isCurrent: boolean
-  /** Undefined while nobody plays the workload cluster. */
-  readonly workload: Objects | undefined
-}
-
-interface NodeGroupPorts {
-  readonly clusterApi: ClusterApiVersion
-  readonly clock: Clock
-  readonly accepts: (cluster: AnyObject) => boolean
-  readonly workloadOf: (cluster: Key) => Promise<Objects | undefined>
-}
-
-export function nodeGroupActor(ports: NodeGroupPorts): Controller<AnyObject, Observed, { readonly do: 'sync' }> {
-  // What was last written, by cluster; read again after a restart.
-  const written = new Map<string, string>()
-  return {
+export const nodeGroupActor = ({ clock, ...ports }: ApplyActorPorts & { readonly clock: Clock }) =>
+  applyActor(ports, {
     name: 'simulation-node-groups',
-    kind: clusterKind(ports.clusterApi),
-    summary: false,
-    accepts: ports.accepts,
-    wakes: [
-      {
-        kind: WorkspaceTemplateApply,
-        toKeys: (apply) => {
-          const name = apply.metadata.labels?.[CLUSTER_NAME_LABEL]
-          return name === undefined ? [] : [{ namespace: apply.metadata.namespace ?? '', name }]
-        },
-        ignores: (now, before) =>
-          jsonEqual(
-            toGroup(now as AnyObject as WorkspaceTemplateApply),
-            toGroup(before as AnyObject as WorkspaceTemplateApply),
-          ),
-      },
-    ],
-    indexes: [{ kind: WorkspaceTemplateApply, name: BY_SIMULATED_CLUSTER, values: clusterOf }],
-    async observe({ cache }, object) {
-      const cluster = keyOf(object)
-      const groups = groupsOf(cache, cluster)
-      const isCurrent = written.get(keyText(cluster)) === hashOf(groups)
-      return { cluster, groups, isCurrent, workload: isCurrent ? undefined : await ports.workloadOf(cluster) }
-    },
-    decide: ({ isCurrent, workload }): Decision<{ do: 'sync' }> => {
-      if (isCurrent) return done
-      return workload ? act({ do: 'sync' }) : waiting('NoWorkload', 'The workload is not played yet', RETRY_SECONDS)
-    },
-    async act(_world, { cluster, groups, workload }) {
-      await syncNodes(workload!, groups.flatMap(nodesOf), ports.clock.now())
-      written.set(keyText(cluster), hashOf(groups))
-    },
-    status: () => ({}),
-  }
-}
-
-const clusterOf = ({ metadata }: AnyObject): readonly string[] => {
-  const name = metadata.labels?.[CLUSTER_NAME_LABEL]
-  return name === undefined ? [] : [keyText({ namespace: metadata.namespace ?? '', name })]
-}
-
-function groupsOf(cache: Cache, cluster: Key): readonly NodeGroup[] {
-  return cache
-    .list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { index: BY_SIMULATED_CLUSTER, value: keyText(cluster) })
-    .flatMap((apply) => toGroup(apply) ?? [])
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-}
+    toPart: toGroup,
+    toState: (groups) => groups.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    needsWorkload: () => true,
+    play: (groups, _cluster, _home, workload) => syncNodes(workload!, groups.flatMap(nodesOf), clock.now()),
+  })
 
 const EFFECTS: Readonly<Record<string, string>> = {
   NO_SCHEDULE: 'NoSchedule',

@@ -5,6 +5,8 @@ export interface RealmAccess {
   readonly server: string
   readonly caPem: string
   readonly token: string
+  /** When the token will be another one. */
+  readonly tokenReplacedAt: number
 }
 
 export interface Realms {
@@ -17,4 +19,5 @@ export interface RealmConnection extends WorkloadConnection {
   close(): Promise<void>
 }
 
-export type ConnectRealm = (access: RealmAccess) => Promise<RealmConnection>
+/** Connects to the realm of that path; the connection follows its token. */
+export type ConnectRealm = (path: string) => Promise<RealmConnection>

@@ -13,22 +13,22 @@ const draft = (type: string, status: Status, reason: string, message = ''): Cond
   message,
 })
 
-export function conditionsOfCluster(seen: Observed): readonly ConditionDraft[] {
-  if (isPaused(seen)) {
-    const cause = seen.facts.paused
+export function conditionsOfCluster(observed: Observed): readonly ConditionDraft[] {
+  if (isPaused(observed)) {
+    const cause = observed.facts.paused
       ? 'Cluster spec.paused is set to true'
       : 'Cluster has the cluster.x-k8s.io/paused annotation'
     return [draft('Paused', 'True', 'Paused', cause)]
   }
-  const { facts, infrastructure, controlPlane } = seen
-  const initialized = isInitialized(seen)
+  const { facts, infrastructure, controlPlane } = observed
+  const initialized = isInitialized(observed)
   const rolling = findCondition(statusFieldsOf(controlPlane)['conditions'], 'RollingOut')
   const gated: readonly ConditionDraft[] = [
-    deleting(seen),
-    ...remoteConnection(seen),
-    mirror('InfrastructureReady', infrastructure, 'Ready', isProvisioned(seen), facts.deleting),
+    deleting(observed),
+    ...remoteConnection(observed),
+    mirror('InfrastructureReady', infrastructure, 'Ready', isProvisioned(observed), facts.deleting),
     mirror('ControlPlaneAvailable', controlPlane, 'Available', initialized, facts.deleting),
-    workersAvailable(seen),
+    workersAvailable(observed),
   ]
   const rest: readonly ConditionDraft[] = [
     draft('Paused', 'False', 'NotPaused'),
@@ -46,7 +46,7 @@ export function conditionsOfCluster(seen: Observed): readonly ConditionDraft[] {
     draft('ScalingDown', 'False', 'NotScalingDown'),
     draft('Remediating', 'False', 'NotRemediating'),
   ]
-  return [...gated, ...rest, available([...gated, ...gatesOf(seen)])]
+  return [...gated, ...rest, available([...gated, ...gatesOf(observed)])]
 }
 
 function workersAvailable({ workers }: Observed): ConditionDraft {

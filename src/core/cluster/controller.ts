@@ -53,8 +53,8 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
   const { kinds = [CAPTCluster, CAPTControlPlane] as readonly Kind[], reach } = options
   const probes = new Map<string, { readonly kubeconfig: string; readonly probe: Probe }>()
 
-  async function probe({ objects }: World, seen: Observed): Promise<void> {
-    const { namespace, name } = seen.facts
+  async function probe({ objects }: World, observed: Observed): Promise<void> {
+    const { namespace, name } = observed.facts
     const secret = await objects.get<Secret>(SecretKind, { namespace, name: kubeconfigSecretName(name) })
     if (!reach || !secret) return
     const text = Buffer.from(secret.data?.['value'] ?? '', 'base64').toString('utf8')
@@ -98,14 +98,14 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
         return reach ? { is: 'unknown' } : { is: 'unprobed' }
       }),
     decide: decideCluster,
-    async act(world, seen, action) {
+    async act(world, observed, action) {
       const { objects } = world
-      const { object } = seen
+      const { object } = observed
       switch (action.do) {
         case 'add-finalizer':
           return addFinalizer(objects, storedClusterKind, object, CORE_FINALIZER)
         case 'remove-finalizer':
-          probes.delete(`${seen.facts.namespace}/${seen.facts.name}`)
+          probes.delete(`${observed.facts.namespace}/${observed.facts.name}`)
           return removeFinalizer(objects, storedClusterKind, object, CORE_FINALIZER)
         case 'claim':
           return claim(world, object, action.part)
@@ -123,7 +123,7 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
           return
         }
         case 'probe':
-          return probe(world, seen)
+          return probe(world, observed)
       }
     },
     status: statusOfCluster,
@@ -162,17 +162,17 @@ async function claim({ objects }: World, cluster: AnyObject, { kind, object }: P
   await objects.patch(kind, keyOf(object), { type: 'merge', body })
 }
 
-function statusOfCluster(seen: Observed): StatusReport {
-  const conditions = conditionsOfCluster(seen)
-  if (isPaused(seen)) return { conditions }
-  const { facts } = seen
-  const provisioned = isProvisioned(seen)
-  const initialized = isInitialized(seen)
-  const { versions } = statusFieldsOf(seen.controlPlane)
+function statusOfCluster(observed: Observed): StatusReport {
+  const conditions = conditionsOfCluster(observed)
+  if (isPaused(observed)) return { conditions }
+  const { facts } = observed
+  const provisioned = isProvisioned(observed)
+  const initialized = isInitialized(observed)
+  const { versions } = statusFieldsOf(observed.controlPlane)
   return {
     fields: {
-      phase: phaseOf(seen, provisioned),
-      observedGeneration: seen.object.metadata.generation,
+      phase: phaseOf(observed, provisioned),
+      observedGeneration: observed.object.metadata.generation,
       initialization:
         provisioned || initialized
           ? {

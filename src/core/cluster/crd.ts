@@ -1,6 +1,7 @@
 // The Cluster of Cluster API as the embedded home serves it: the same group, names and fields, as far as capt, kubectl
 // and clusterctl describe use them. Where core Cluster API is installed, its own definition is there instead.
-import { type AnyObject, CLUSTER_GROUP, conditions, type JsonSchema, s } from '#api'
+import { CLUSTER_GROUP, conditions, s } from '#api'
+import { AGE, column, toDefinition, toSchema } from '../definition.ts'
 
 const endpoint = s.object(
   { host: s.string({ about: 'Host name.', maxLength: 512 }), port: s.integer({ about: 'Port.' }) },
@@ -70,13 +71,14 @@ const versions = s.list(s.object({ version: s.string({ about: 'Version.' }) }, {
 })
 
 const v1beta2 = toSchema(
+  'A cluster, as Cluster API knows it.',
   s.object(
     {
       ...shared,
       infrastructureRef: contractRef('Object that makes the infrastructure.'),
       controlPlaneRef: contractRef('Object that makes the control plane.'),
     },
-    { about: 'What is wanted.', rules: [NO_TOPOLOGY] },
+    { about: 'Desired state.', rules: [NO_TOPOLOGY] },
   ),
   s.object(
     {
@@ -94,18 +96,19 @@ const v1beta2 = toSchema(
       deprecated: s.freeObject({ about: 'Fields that only v1beta1 has.' }),
       conditions,
     },
-    { about: 'What was found.' },
+    { about: 'Observed state.' },
   ),
 )
 
 const v1beta1 = toSchema(
+  'A cluster, as Cluster API knows it.',
   s.object(
     {
       ...shared,
       infrastructureRef: objectReference('Object that makes the infrastructure.'),
       controlPlaneRef: objectReference('Object that makes the control plane.'),
     },
-    { about: 'What is wanted.', rules: [NO_TOPOLOGY] },
+    { about: 'Desired state.', rules: [NO_TOPOLOGY] },
   ),
   s.object(
     {
@@ -118,65 +121,23 @@ const v1beta1 = toSchema(
       conditions: s.list(s.freeObject({ about: 'A condition of v1beta1.' }), { about: 'Conditions of v1beta1.' }),
       v1beta2: s.freeObject({ about: 'Conditions and counters of v1beta2.' }),
     },
-    { about: 'What was found.' },
+    { about: 'Observed state.' },
   ),
 )
 
-function toSchema(spec: { readonly schema: JsonSchema }, status: { readonly schema: JsonSchema }): JsonSchema {
-  return {
-    type: 'object',
-    description: 'A cluster, as Cluster API knows it.',
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: spec.schema,
-      status: status.schema,
-    },
-  }
-}
-
-const column = (name: string, jsonPath: string, type = 'string', priority = 0) => ({ name, jsonPath, type, priority })
 const v1beta2Columns = [
   column('Available', '.status.conditions[?(@.type=="Available")].status'),
   column('Phase', '.status.phase'),
-  column('Age', '.metadata.creationTimestamp', 'date'),
-  column('Message', '.status.conditions[?(@.type=="Available")].message', 'string', 10),
+  AGE,
+  column('Message', '.status.conditions[?(@.type=="Available")].message', 'string', { priority: 10 }),
 ]
-const v1beta1Columns = [column('Phase', '.status.phase'), column('Age', '.metadata.creationTimestamp', 'date')]
+const v1beta1Columns = [column('Phase', '.status.phase'), AGE]
 
-interface ClusterDefinition extends AnyObject {
-  readonly spec: Readonly<Record<string, unknown>>
-}
-
-export function clusterDefinition(): ClusterDefinition {
-  const version = (name: string, schema: JsonSchema, columns: readonly object[], storage: boolean) => ({
-    name,
-    served: true,
-    storage,
-    subresources: { status: {} },
-    additionalPrinterColumns: columns,
-    schema: { openAPIV3Schema: schema },
-  })
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
-      name: `clusters.${CLUSTER_GROUP}`,
-      labels: { 'cluster.x-k8s.io/provider': 'capt-embedded', 'clusterctl.cluster.x-k8s.io': '' },
-    },
-    spec: {
-      group: CLUSTER_GROUP,
-      scope: 'Namespaced',
-      names: {
-        kind: 'Cluster',
-        listKind: 'ClusterList',
-        plural: 'clusters',
-        singular: 'cluster',
-        shortNames: ['cl'],
-        categories: ['cluster-api'],
-      },
-      versions: [version('v1beta2', v1beta2, v1beta2Columns, true), version('v1beta1', v1beta1, v1beta1Columns, false)],
-    },
-  }
+export function clusterDefinition() {
+  const names = { group: CLUSTER_GROUP, kind: 'Cluster', plural: 'clusters', shortNames: ['cl'] }
+  const subresources = { status: {} }
+  return toDefinition(names, [
+    { name: 'v1beta2', subresources, schema: v1beta2, columns: v1beta2Columns },
+    { name: 'v1beta1', subresources, schema: v1beta1, columns: v1beta1Columns },
+  ])
 }

@@ -16,8 +16,8 @@ const PROBE_AGAIN_SECONDS = 15
 
 export const isPaused = ({ facts, object }: Observed): boolean => pauseOf(facts, object) !== undefined
 
-export function decideCluster(seen: Observed): Decision<Action> {
-  const { object, facts } = seen
+export function decideCluster(observed: Observed): Decision<Action> {
+  const { object, facts } = observed
   switch (lifecycleOf(object, CORE_FINALIZER, pauseOf(facts, object))) {
     case 'released':
     case 'paused':
@@ -25,17 +25,18 @@ export function decideCluster(seen: Observed): Decision<Action> {
     case 'moved':
       return act({ do: 'remove-finalizer' })
     case 'deleting':
-      return decideDelete(seen)
+      return decideDelete(observed)
   }
   if (!hasFinalizer(object, CORE_FINALIZER)) return act({ do: 'add-finalizer' })
 
-  const parts = [seen.infrastructure, seen.controlPlane].filter((part) => part !== undefined)
+  const parts = [observed.infrastructure, observed.controlPlane].filter((part) => part !== undefined)
   const unclaimed = parts.filter((part) => part.object && !isClaimed(part.object, object))
   if (unclaimed.length > 0) return act(...unclaimed.map((part): Action => ({ do: 'claim', part })))
-  const endpoint = endpointOf(seen)
-  if (endpoint && !facts.endpoint && isProvisioned(seen)) return act({ do: 'set-endpoint', endpoint })
-  if (isInitialized(seen) && seen.kubeconfig !== undefined && seen.probe.is === 'unknown') return act({ do: 'probe' })
-  if (seen.probe.is === 'failed') return waiting('ProbeFailed', seen.probe.message, PROBE_AGAIN_SECONDS)
+  const endpoint = endpointOf(observed)
+  if (endpoint && !facts.endpoint && isProvisioned(observed)) return act({ do: 'set-endpoint', endpoint })
+  if (isInitialized(observed) && observed.kubeconfig !== undefined && observed.probe.is === 'unknown')
+    return act({ do: 'probe' })
+  if (observed.probe.is === 'failed') return waiting('ProbeFailed', observed.probe.message, PROBE_AGAIN_SECONDS)
   return done
 }
 
@@ -52,8 +53,8 @@ function endpointOf({ controlPlane, infrastructure }: Observed): Endpoint | unde
   return undefined
 }
 
-function decideDelete(seen: Observed): Decision<Action> {
-  const { object, workers } = seen
+function decideDelete(observed: Observed): Decision<Action> {
+  const { object, workers } = observed
   const left = workers.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   if (left.length > 0) return act({ do: 'delete-workers', workers: left })
   if (workers.length > 0)
@@ -61,7 +62,7 @@ function decideDelete(seen: Observed): Decision<Action> {
       'Deleting',
       `Waiting for MachinePool ${names(workers.map(({ metadata }) => metadata))} to be deleted`,
     )
-  for (const part of [seen.controlPlane, seen.infrastructure]) {
+  for (const part of [observed.controlPlane, observed.infrastructure]) {
     if (!part?.object || !isOwnedBy(part.object, object)) continue
     const { kind, metadata } = part.object
     if (metadata.deletionTimestamp === undefined) return act({ do: 'delete', part })

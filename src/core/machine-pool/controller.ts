@@ -69,9 +69,9 @@ export function machinePoolController(): Controller<AnyObject, Observed, Action>
   }
 }
 
-async function actOnMachinePool(world: World, seen: Observed, action: Action): Promise<void> {
+async function actOnMachinePool(world: World, observed: Observed, action: Action): Promise<void> {
   const { objects } = world
-  const { object, facts, cluster } = seen
+  const { object, facts, cluster } = observed
   switch (action.do) {
     case 'add-finalizer':
       return addFinalizer(objects, MachinePool, object, MACHINE_POOL_CORE_FINALIZER)

@@ -1,7 +1,8 @@
 // The MachinePool of Cluster API as the embedded home serves it: the same group, names and fields, as far as capt and
 // kubectl use them. Where core Cluster API is installed, its own definition is there instead.
-import { type AnyObject, CLUSTER_GROUP, conditions, type JsonSchema, s } from '#api'
+import { CLUSTER_GROUP, conditions, s } from '#api'
 import { contractRef, objectReference } from '../cluster/crd.ts'
+import { AGE, column, toDefinition, toSchema } from '../definition.ts'
 
 const count = (about: string) => s.integer({ about, minimum: 0 })
 
@@ -33,7 +34,7 @@ function specOf(ref: typeof contractRef | typeof objectReference) {
       ),
       providerIDList: s.list(s.string({ maxLength: 512 }), { about: 'Provider ids of the nodes.' }),
     },
-    { about: 'What is wanted.', required: ['clusterName', 'template'] },
+    { about: 'Desired state.', required: ['clusterName', 'template'] },
   )
 }
 
@@ -57,7 +58,7 @@ const statusV1Beta2 = s.object(
     ),
     conditions,
   },
-  { about: 'What was found.' },
+  { about: 'Observed state.' },
 )
 
 const statusV1Beta1 = s.object(
@@ -67,64 +68,27 @@ const statusV1Beta1 = s.object(
     bootstrapReady: s.boolean({ about: 'There is bootstrap data.' }),
     v1beta2: s.freeObject({ about: 'Conditions of v1beta2.' }),
   },
-  { about: 'What was found.' },
+  { about: 'Observed state.' },
 )
 
-function toSchema(spec: { readonly schema: JsonSchema }, status: { readonly schema: JsonSchema }): JsonSchema {
-  return {
-    type: 'object',
-    description: 'A group of nodes that are scaled together, as Cluster API knows it.',
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: spec.schema,
-      status: status.schema,
-    },
-  }
-}
-
-const column = (name: string, jsonPath: string, type = 'string') => ({ name, jsonPath, type })
 const COLUMNS = [
   column('Cluster', '.spec.clusterName'),
   column('Desired', '.spec.replicas', 'integer'),
   column('Replicas', '.status.replicas', 'integer'),
   column('Phase', '.status.phase'),
-  column('Age', '.metadata.creationTimestamp', 'date'),
+  AGE,
   column('Version', '.spec.template.spec.version'),
 ]
 
-export function machinePoolDefinition(): AnyObject & { readonly spec: Readonly<Record<string, unknown>> } {
-  const version = (name: string, schema: JsonSchema, storage: boolean) => ({
-    name,
-    served: true,
-    storage,
-    subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' } },
-    additionalPrinterColumns: COLUMNS,
-    schema: { openAPIV3Schema: schema },
-  })
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
-      name: `machinepools.${CLUSTER_GROUP}`,
-      labels: { 'cluster.x-k8s.io/provider': 'capt-embedded', 'clusterctl.cluster.x-k8s.io': '' },
-    },
-    spec: {
-      group: CLUSTER_GROUP,
-      scope: 'Namespaced',
-      names: {
-        kind: 'MachinePool',
-        listKind: 'MachinePoolList',
-        plural: 'machinepools',
-        singular: 'machinepool',
-        shortNames: ['mp'],
-        categories: ['cluster-api'],
-      },
-      versions: [
-        version('v1beta2', toSchema(specOf(contractRef), statusV1Beta2), true),
-        version('v1beta1', toSchema(specOf(objectReference), statusV1Beta1), false),
-      ],
-    },
+export function machinePoolDefinition() {
+  const about = 'A group of nodes that are scaled together, as Cluster API knows it.'
+  const subresources = {
+    status: {},
+    scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
   }
+  const shared = { subresources, columns: COLUMNS }
+  return toDefinition({ group: CLUSTER_GROUP, kind: 'MachinePool', plural: 'machinepools', shortNames: ['mp'] }, [
+    { name: 'v1beta2', ...shared, schema: toSchema(about, specOf(contractRef), statusV1Beta2) },
+    { name: 'v1beta1', ...shared, schema: toSchema(about, specOf(objectReference), statusV1Beta1) },
+  ])
 }

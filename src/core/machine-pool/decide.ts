@@ -44,24 +44,24 @@ export const statusFieldsOf = (part: Part | undefined): Fields =>
 
 export const pausedBy = ({ object, clusterFacts }: Observed): string | undefined => pauseOf(clusterFacts, object)
 
-export function decideMachinePool(seen: Observed): Decision<Action> {
-  const { object, cluster, facts } = seen
-  switch (lifecycleOf(object, MACHINE_POOL_CORE_FINALIZER, pausedBy(seen))) {
+export function decideMachinePool(observed: Observed): Decision<Action> {
+  const { object, cluster, facts } = observed
+  switch (lifecycleOf(object, MACHINE_POOL_CORE_FINALIZER, pausedBy(observed))) {
     case 'released':
     case 'paused':
       return done
     case 'moved':
       return act({ do: 'remove-finalizer' })
     case 'deleting':
-      return decideDelete(seen)
+      return decideDelete(observed)
   }
   if (!cluster) return waiting('WaitingForCluster', `Waiting for Cluster ${facts.clusterName}`)
   if (!hasFinalizer(object, MACHINE_POOL_CORE_FINALIZER)) return act({ do: 'add-finalizer' })
   if (!isClaimed(object, cluster, facts.clusterName)) return act({ do: 'adopt' })
-  const parts = [seen.bootstrap, seen.infrastructure].filter((part) => part !== undefined)
+  const parts = [observed.bootstrap, observed.infrastructure].filter((part) => part !== undefined)
   const unclaimed = parts.filter((part) => part.object && !isClaimed(part.object, object, facts.clusterName))
   if (unclaimed.length > 0) return act(...unclaimed.map((part): Action => ({ do: 'claim', part })))
-  const { dataSecretName } = statusFieldsOf(seen.bootstrap)
+  const { dataSecretName } = statusFieldsOf(observed.bootstrap)
   if (facts.dataSecretName === undefined && typeof dataSecretName === 'string')
     return act({ do: 'set-data-secret', name: dataSecretName })
   return done
@@ -71,9 +71,9 @@ function isClaimed(object: AnyObject, owner: AnyObject, cluster: string): boolea
   return isOwnedBy(object, owner) && object.metadata.labels?.[CLUSTER_NAME_LABEL] === cluster
 }
 
-function decideDelete(seen: Observed): Decision<Action> {
-  for (const part of [seen.infrastructure, seen.bootstrap]) {
-    if (!part?.object || !isOwnedBy(part.object, seen.object)) continue
+function decideDelete(observed: Observed): Decision<Action> {
+  for (const part of [observed.infrastructure, observed.bootstrap]) {
+    if (!part?.object || !isOwnedBy(part.object, observed.object)) continue
     const { kind, metadata } = part.object
     if (metadata.deletionTimestamp === undefined) return act({ do: 'delete', part })
     return waiting('Deleting', `Waiting for ${kind} ${metadata.name} to be deleted`)

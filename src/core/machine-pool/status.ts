@@ -10,10 +10,10 @@ const draft = (type: string, isTrue: boolean, reason: string, message = ''): Con
   message,
 })
 
-export function statusOfMachinePool(seen: Observed): StatusReport {
-  const cause = pausedBy(seen)
+export function statusOfMachinePool(observed: Observed): StatusReport {
+  const cause = pausedBy(observed)
   if (cause !== undefined) return { conditions: [draft('Paused', true, 'Paused', cause)] }
-  const { object, facts, infrastructure, bootstrap } = seen
+  const { object, facts, infrastructure, bootstrap } = observed
   const infra = statusFieldsOf(infrastructure)
   const isProvisioned = infra['ready'] === true
   const hasData = facts.dataSecretName !== undefined || statusFieldsOf(bootstrap)['ready'] === true
@@ -24,7 +24,7 @@ export function statusOfMachinePool(seen: Observed): StatusReport {
   const message = isAvailable ? '' : reported?.message || `${ready} of ${facts.replicas} nodes are ready`
   return {
     fields: {
-      phase: phaseOf(seen, isProvisioned, replicas),
+      phase: phaseOf(observed, isProvisioned, replicas),
       observedGeneration: object.metadata.generation,
       replicas,
       readyReplicas: ready,

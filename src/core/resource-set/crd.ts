@@ -1,6 +1,7 @@
 // ClusterResourceSet and its Binding as the embedded home serves them: the same group, names, fields and limits as
 // core Cluster API, in both versions. Where core is installed, its own definitions are there instead.
-import { type AnyObject, conditions, type JsonSchema, s } from '#api'
+import { conditions, s } from '#api'
+import { AGE, toDefinition, toSchema } from '../definition.ts'
 
 export const ADDONS_GROUP = 'addons.cluster.x-k8s.io'
 
@@ -51,7 +52,7 @@ const setSpec = (bounds: { readonly minItems?: number; readonly maxItems?: numbe
         rules: [{ rule: 'self == oldSelf', message: 'field is immutable' }],
       }),
     },
-    { about: 'What is wanted.', required: isRequired ? ['clusterSelector', 'resources'] : ['clusterSelector'] },
+    { about: 'Desired state.', required: isRequired ? ['clusterSelector', 'resources'] : ['clusterSelector'] },
   )
 
 const observedGeneration = s.integer({ format: 'int64', about: 'Generation that was last looked at.' })
@@ -87,92 +88,26 @@ const bindingSpec = (isRequired: boolean) =>
     { about: 'What was applied to the cluster.', required: isRequired ? ['clusterName'] : [] },
   )
 
-function toSchema(
-  about: string,
-  spec: { readonly schema: JsonSchema },
-  status?: { readonly schema: JsonSchema },
-): JsonSchema {
-  return {
-    type: 'object',
-    description: about,
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: spec.schema,
-      ...(status ? { status: status.schema } : {}),
-    },
-  }
-}
-
-const age = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }
-
-interface ResourceSetDefinition extends AnyObject {
-  readonly spec: Readonly<Record<string, unknown>>
-}
-
-function definition(kind: string, plural: string, versions: readonly object[]): ResourceSetDefinition {
-  const singular = kind.toLowerCase()
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: {
-      name: `${plural}.${ADDONS_GROUP}`,
-      labels: { 'cluster.x-k8s.io/provider': 'capt-embedded', 'clusterctl.cluster.x-k8s.io': '' },
-    },
-    spec: {
-      group: ADDONS_GROUP,
-      scope: 'Namespaced',
-      names: { kind, listKind: `${kind}List`, plural, singular, categories: ['cluster-api'] },
-      versions,
-    },
-  }
-}
-
-export function resourceSetDefinitions(): readonly ResourceSetDefinition[] {
+export function resourceSetDefinitions() {
   const about = 'Applies ConfigMaps and Secrets to the Clusters that its selector finds.'
-  const deprecated = s.freeObject({ about: 'Fields that only v1beta1 has.' })
-  const set = (name: string, schema: JsonSchema, storage: boolean) => ({
-    name,
-    served: true,
-    storage,
-    ...(name === 'v1beta1' ? { deprecated: true } : {}),
-    subresources: { status: {} },
-    additionalPrinterColumns: [age],
-    schema: { openAPIV3Schema: schema },
-  })
-  const binding = (name: string, schema: JsonSchema, storage: boolean) => {
-    const { subresources: _none, ...rest } = set(name, schema, storage)
-    return rest
-  }
   const bindingAbout = 'What ClusterResourceSets applied to one Cluster. Written by the controller alone.'
+  const deprecated = s.freeObject({ about: 'Fields that only v1beta1 has.' })
+  const found = { about: 'Observed state.' }
+  const status = s.object({ observedGeneration, deprecated, conditions }, found)
+  const oldStatus = s.object({ observedGeneration, conditions: oldConditions, v1beta2: deprecated }, found)
+  const [v1beta2, v1beta1] = [
+    { name: 'v1beta2', columns: [AGE] },
+    { name: 'v1beta1', columns: [AGE], deprecated: true },
+  ] as const
+  const subresources = { status: {} }
   return [
-    definition('ClusterResourceSet', 'clusterresourcesets', [
-      set(
-        'v1beta2',
-        toSchema(
-          about,
-          setSpec({ minItems: 1, maxItems: 100 }, true),
-          s.object({ observedGeneration, deprecated, conditions }, { about: 'What was found.' }),
-        ),
-        true,
-      ),
-      set(
-        'v1beta1',
-        toSchema(
-          about,
-          setSpec({}, false),
-          s.object(
-            { observedGeneration, conditions: oldConditions, v1beta2: deprecated },
-            { about: 'What was found.' },
-          ),
-        ),
-        false,
-      ),
+    toDefinition({ group: ADDONS_GROUP, kind: 'ClusterResourceSet', plural: 'clusterresourcesets' }, [
+      { ...v1beta2, subresources, schema: toSchema(about, setSpec({ minItems: 1, maxItems: 100 }, true), status) },
+      { ...v1beta1, subresources, schema: toSchema(about, setSpec({}, false), oldStatus) },
     ]),
-    definition('ClusterResourceSetBinding', 'clusterresourcesetbindings', [
-      binding('v1beta2', toSchema(bindingAbout, bindingSpec(true)), true),
-      binding('v1beta1', toSchema(bindingAbout, bindingSpec(false)), false),
+    toDefinition({ group: ADDONS_GROUP, kind: 'ClusterResourceSetBinding', plural: 'clusterresourcesetbindings' }, [
+      { ...v1beta2, schema: toSchema(bindingAbout, bindingSpec(true)) },
+      { ...v1beta1, schema: toSchema(bindingAbout, bindingSpec(false)) },
     ]),
   ]
 }

@@ -57,6 +57,9 @@ export type Action = { readonly do: 'hold' | 'install' | 'uninstall' | 'let-go' 
 export const DIGEST_ANNOTATION = 'capt.appthrust.com/simulated-digest'
 const RESET = 'reconcile.fluxcd.io/resetAt'
 
+/** Of the release that Helm makes. */
+export const nameOf = ({ spec, metadata }: Release): string => spec?.releaseName ?? metadata.name
+
 export const isInstalled = ({ deployment, digest }: Observed) =>
   deployment?.metadata.annotations?.[DIGEST_ANNOTATION] === digest
 export const isAvailable = ({ deployment }: Observed) => deployment !== undefined && isTrue(deployment, 'Available')
@@ -72,7 +75,7 @@ export function report(observed: Observed): StatusReport {
   const previous = release.status?.conditions
   const resetAt = annotations?.[RESET]
   const wasReset = resetAt !== undefined && resetAt !== release.status?.lastHandledResetAt
-  const say = (ready: 'True' | 'False' | 'Unknown', reason: string, message: string, stalled?: string) => {
+  const report = (ready: 'True' | 'False' | 'Unknown', reason: string, message: string, stalled?: string) => {
     const drafts = [
       { type: 'Ready', status: ready, reason, message } as const,
       ...(stalled ? [{ type: 'Stalled', status: 'True', reason: stalled, message } as const] : []),
@@ -84,17 +87,10 @@ export function report(observed: Observed): StatusReport {
       ...(resetAt ? { lastHandledResetAt: resetAt } : {}),
     }
   }
-  if (!chart?.isReady) return { fields: say('False', 'SourceNotReady', chart?.problem ?? 'no chart is given') }
-  if (chart.name !== 'karpenter')
-    return {
-      fields: {
-        ...say('True', 'InstallSucceeded', `Simulated: chart ${chart.name} brings nothing here`),
-        history: [deployed(release, chart, digest, nowMs, 1)],
-      },
-    }
+  if (!chart?.isReady) return { fields: report('False', 'SourceNotReady', chart?.problem ?? 'no chart is given') }
   if (observed.problem.message)
     return {
-      fields: say('False', 'InstallFailed', `Helm install failed: ${observed.problem.message}`, 'RetriesExceeded'),
+      fields: report('False', 'InstallFailed', `Helm install failed: ${observed.problem.message}`, 'RetriesExceeded'),
     }
   const lastAttemptedAt =
     isInstalled(observed) && !wasReset ? (release.status?.lastAttemptedAt ?? toTimestamp(nowMs)) : toTimestamp(nowMs)
@@ -110,10 +106,10 @@ export function report(observed: Observed): StatusReport {
     const reason = (history?.length ?? 1) > 1 ? 'UpgradeSucceeded' : 'InstallSucceeded'
     return {
       fields: {
-        ...say(
+        ...report(
           'True',
           reason,
-          `Helm ${reason === 'InstallSucceeded' ? 'install' : 'upgrade'} succeeded for release karpenter with chart ${chart.name}@${chart.version} (simulated)`,
+          `Helm ${reason === 'InstallSucceeded' ? 'install' : 'upgrade'} succeeded for release ${nameOf(release)} with chart ${chart.name}@${chart.version} (simulated)`,
         ),
         history,
         lastAttemptedAt,
@@ -125,14 +121,17 @@ export function report(observed: Observed): StatusReport {
     isInstalled(observed) && !wasReset && release.status?.lastAttemptedAt !== undefined && timeoutIn(observed) === 0
   if (!isOver)
     return {
-      fields: { ...say('Unknown', 'Progressing', 'Running install action with timeout (simulated)'), lastAttemptedAt },
+      fields: {
+        ...report('Unknown', 'Progressing', 'Running install action with timeout (simulated)'),
+        lastAttemptedAt,
+      },
     }
   const retries = release.spec?.install?.remediation?.retries ?? 0
   const isRetried = release.spec?.install?.strategy?.name === 'RetryOnFailure' || retries !== 0
   const message = 'Helm install failed: context deadline exceeded (simulated)'
   return {
     fields: {
-      ...say('False', 'InstallFailed', message, isRetried ? undefined : 'RetriesExceeded'),
+      ...report('False', 'InstallFailed', message, isRetried ? undefined : 'RetriesExceeded'),
       lastAttemptedAt,
       installFailures: 1,
     },
@@ -140,10 +139,10 @@ export function report(observed: Observed): StatusReport {
 }
 
 /** One entry of status.history, with everything that the real definition asks for. */
-function deployed(release: AnyObject, chart: Chart, digest: string, nowMs: number, version: number) {
+function deployed(release: Release, chart: Chart, digest: string, nowMs: number, version: number) {
   const at = toTimestamp(nowMs)
   return {
-    name: release.metadata.name,
+    name: nameOf(release),
     namespace: release.metadata.namespace ?? '',
     version,
     chartName: chart.name,

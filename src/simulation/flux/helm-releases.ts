@@ -1,5 +1,4 @@
 // Plays helm-controller: a release becomes Ready when its source is fetched and what the chart brings is available.
-// Only the chart `karpenter` brings anything here; for any other chart the message says so.
 import {
   type AnyObject,
   ConfigMapKind,
@@ -10,7 +9,7 @@ import {
   keyOf,
   type UnknownObject,
 } from '#api'
-import { isKubeError, type Objects, type Projected } from '#kube'
+import { ignore, isKubeError, type Objects, type Projected } from '#kube'
 import { hashOf, messageOf } from '#lib'
 import {
   act,
@@ -25,14 +24,15 @@ import {
 } from '#runtime'
 import type { Stage } from '../actor.ts'
 import { faultOf, parseFault, wakeOnFaults } from '../faults.ts'
-import { karpenterDefinitions, renderKarpenterChart } from '../karpenter/chart.ts'
 import { FAULTS, HelmReleaseKind, HelmRepositoryKind, OCIRepositoryKind } from '../names.ts'
+import { renderSimulatedChart, simulatedChart } from './charts.ts'
 import {
   type Action,
   type Chart,
   DIGEST_ANNOTATION,
   isAvailable,
   isInstalled,
+  nameOf,
   type Observed,
   type Release,
   report,
@@ -61,12 +61,13 @@ export function helmReleaseActor(stage: Stage): Controller<Release, Observed, Ac
 
 async function observe({ cache }: World, release: Projected<Release>, stage: Stage): Promise<Observed> {
   const chart = chartOf(release, (kind, name, namespace) => cache.get<Source>(kind, { namespace, name }))
-  const name = release.spec?.releaseName ?? release.metadata.name
+  const values = release.spec?.values ?? {}
+  const name = simulatedChart(chart?.name ?? '').deployment({ release: nameOf(release), values })
   return {
     release,
     isAlive: isRunning(cache, 'helm-controller'),
     chart,
-    digest: hashOf({ values: release.spec?.values ?? {}, chart: chart?.version }).slice(0, 16),
+    digest: hashOf({ values, chart: chart?.version }).slice(0, 16),
     deployment: cache.get(DeploymentKind, { namespace: release.metadata.namespace!, name }),
     fault: faultOf(cache, release),
     problem: {},
@@ -111,14 +112,11 @@ function decide(observed: Observed): Decision<Action> {
   const isHeld = hasFinalizer(release, FLUX_FINALIZER)
   if (release.metadata.deletionTimestamp) {
     if (!isHeld) return done
-    return release.spec?.suspend || !observed.deployment
-      ? act<Action>({ do: 'let-go' })
-      : act<Action>({ do: 'uninstall' }, { do: 'let-go' })
+    return release.spec?.suspend ? act<Action>({ do: 'let-go' }) : act<Action>({ do: 'uninstall' }, { do: 'let-go' })
   }
   if (release.spec?.suspend) return done
   if (!isHeld) return act<Action>({ do: 'hold' })
   if (!chart?.isReady) return waiting('SourceNotReady', chart?.problem ?? 'No chart')
-  if (chart.name !== 'karpenter') return done
   if (!isInstalled(observed)) return act<Action>({ do: 'install' })
   const left = isAvailable(observed) ? 0 : timeoutIn(observed)
   return left > 0 ? waiting('Progressing', 'Waiting for what was installed', left) : done
@@ -128,7 +126,7 @@ async function actOn({ objects }: World, observed: Observed, action: Action): Pr
   const { release } = observed
   if (action.do === 'hold') return await addFinalizer(objects, HelmReleaseKind, release, FLUX_FINALIZER)
   if (action.do === 'let-go') return await removeFinalizer(objects, HelmReleaseKind, release, FLUX_FINALIZER)
-  if (action.do === 'uninstall') return await objects.delete(DeploymentKind, keyOf(observed.deployment!))
+  if (action.do === 'uninstall') return await uninstall(objects, observed)
   try {
     await install(objects, observed)
   } catch (error) {
@@ -138,27 +136,44 @@ async function actOn({ objects }: World, observed: Observed, action: Action): Pr
 }
 
 async function install(objects: Objects, { release, chart, digest }: Observed): Promise<void> {
-  const rendered = renderKarpenterChart({
+  const rendered = renderSimulatedChart({
+    chart: chart!.name,
     namespace: release.metadata.namespace!,
-    release: release.spec?.releaseName ?? release.metadata.name,
+    release: nameOf(release),
     version: chart!.version,
     values: release.spec?.values ?? {},
   })
   const faults = (await objects.get<AnyObject & { data?: Record<string, string> }>(ConfigMapKind, FAULTS))?.data ?? {}
-  for (const definition of karpenterDefinitions(chart!.version)) {
+  for (const definition of simulatedChart(chart!.name).definitions(chart!.version)) {
     if (parseFault(faults[definition.metadata.name]).is !== 'missing')
       await ensure(objects, CustomResourceDefinitionKind, definition)
   }
   for (const object of rendered) {
-    const kind: KindRef =
-      object.kind === 'Deployment'
-        ? DeploymentKind
-        : { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true }
+    const kind = object.kind === 'Deployment' ? DeploymentKind : ServiceAccountKind
     await ensure(objects, kind, {
       ...object,
       metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [DIGEST_ANNOTATION]: digest } },
     } as UnknownObject)
   }
+}
+
+/** By the marks of Helm: values may have changed since the release was installed. */
+async function uninstall(objects: Objects, { release }: Observed): Promise<void> {
+  const options = {
+    namespace: release.metadata.namespace!,
+    labelSelector: `app.kubernetes.io/managed-by=Helm,app.kubernetes.io/instance=${nameOf(release)}`,
+  }
+  for (const kind of [ServiceAccountKind, DeploymentKind])
+    for await (const { metadata } of objects.list<AnyObject>(kind, options))
+      await objects.delete(kind, { namespace: metadata.namespace!, name: metadata.name }).catch(ignore('NotFound'))
+}
+
+const ServiceAccountKind: KindRef = {
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  namespaced: true,
 }
 
 async function ensure(objects: Objects, kind: KindRef, object: UnknownObject): Promise<void> {

@@ -2,14 +2,8 @@
 // is placed like the real one (never two on one node).
 import type { AnyObject, UnknownObject } from '#api'
 import { isPlainObject, pluralOf } from '#lib'
+import type { ChartInput } from '../flux/charts.ts'
 import { simulated } from '../names.ts'
-
-interface ChartInput {
-  readonly namespace: string
-  readonly release: string
-  readonly version: string
-  readonly values: Readonly<Record<string, unknown>>
-}
 
 const KINDS = [
   ['karpenter.sh', 'NodePool'],
@@ -96,10 +90,7 @@ export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
   const affinity = isPlainObject(values['affinity']) ? values['affinity'] : {}
   const account = isPlainObject(values['serviceAccount']) ? values['serviceAccount'] : {}
   const serviceAccountName = typeof account['name'] === 'string' ? account['name'] : release
-  const metadata = {
-    namespace,
-    labels: { ...labels, ...simulated, 'app.kubernetes.io/managed-by': 'Helm', 'app.kubernetes.io/version': version },
-  }
+  const metadata = { namespace, labels }
   const deployment = {
     apiVersion: 'apps/v1',
     kind: 'Deployment',

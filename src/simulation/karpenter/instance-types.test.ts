@@ -57,6 +57,15 @@ describe('the sizes of the simulation', () => {
     ],
     ['the last machine within the limit', pool([], { cpu: '4' }), 100, [claim('m7i.large')], 'm7i.large'],
     ['no machine beyond the limit', pool([], { cpu: '4' }), 100, [claim('m7i.xlarge')], undefined],
+    [
+      'the last machine within the limit of memory',
+      pool([], { memory: '16Gi' }),
+      100,
+      [claim('m7i.large')],
+      'm7i.large',
+    ],
+    ['no machine beyond the limit of memory', pool([], { memory: '16Gi' }), 100, [claim('r7i.large')], undefined],
+    ['no machine beyond either limit', pool([], { cpu: '100', memory: '8000M' }), 100, [], undefined],
     ['no larger machine than the limit allows', pool([], { cpu: '3' }), 3000, [], undefined],
   ]
   for (const [what, from, millicpu, claims, type] of rows)

@@ -67,11 +67,25 @@ export function typeOfClaim({ spec }: NodeClaim): string {
 
 /** Undefined when no type of the pool is large enough, or when the limits of the pool forbid another machine. */
 export function chooseType(pool: NodePool, podMillicpu: number, claims: readonly NodeClaim[]): string | undefined {
-  const limit = pool.spec?.limits?.['cpu']
-  const used = claims.reduce((sum, claim) => sum + sizeOf(typeOfClaim(claim)).cpu * 1000, 0)
-  const free = limit === undefined ? Number.POSITIVE_INFINITY : parseCpu(limit) - used
+  const { cpu = Number.POSITIVE_INFINITY, memory = Number.POSITIVE_INFINITY } = pool.spec?.limits ?? {}
+  const used = claims.map((claim) => sizeOf(typeOfClaim(claim)))
+  const freeMillicpu = parseCpu(cpu) - used.reduce((sum, size) => sum + size.cpu * 1000, 0)
+  const freeGi = parseGi(memory) - used.reduce((sum, size) => sum + size.memoryGi, 0)
   return candidates(pool.spec?.template?.spec?.requirements ?? []).find((type) => {
-    const millicpu = sizeOf(type).cpu * 1000
-    return millicpu - RESERVED_MILLICPU >= podMillicpu && millicpu <= free
+    const size = sizeOf(type)
+    const hasRoom = size.cpu * 1000 - RESERVED_MILLICPU >= podMillicpu
+    return hasRoom && size.cpu * 1000 <= freeMillicpu && size.memoryGi <= freeGi
   })
+}
+
+const GI = 2 ** 30
+const UNITS: Readonly<Record<string, number>> = {
+  ...{ '': 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: GI, Ti: 2 ** 40 },
+  ...{ k: 1e3, M: 1e6, G: 1e9, T: 1e12 },
+}
+
+function parseGi(quantity: string | number): number {
+  if (typeof quantity === 'number') return quantity / GI
+  const [, digits, unit = ''] = /^([0-9.]+)([A-Za-z]*)$/.exec(quantity) ?? []
+  return (Number(digits) * (UNITS[unit] ?? Number.NaN)) / GI
 }

@@ -1,7 +1,7 @@
 // Plays the part of Karpenter that launches and terminates machines. Every machine is in the ledger from launch to
 // termination, and a claim holds its finalizer until its machine is gone.
 import { keyOf, NodeKind, PodKind } from '#api'
-import type { Projected } from '#kube'
+import type { Cache, Projected } from '#kube'
 import { shortHash } from '#lib'
 import {
   act,
@@ -14,10 +14,12 @@ import {
   waiting,
 } from '#runtime'
 import { conditionList, type Stage, secondsLeft } from '../actor.ts'
+import type { Budget } from '../kubernetes/budgets.ts'
 import { hasJoined, joinNode } from '../kubernetes/nodes.ts'
 import type { Node, Pod } from '../kubernetes/placement.ts'
 import type { SimulatedInstance } from '../ledger.ts'
-import { NodeClaimKind, simulated } from '../names.ts'
+import { NodeClaimKind, PodDisruptionBudgetKind, simulated } from '../names.ts'
+import { evictable, graceLeft } from './drain.ts'
 import { resourcesOf, typeOfClaim } from './instance-types.ts'
 import { CLAIM_FINALIZER, isAlive, type NodeClaim, POOL_LABEL, wakeOnController } from './objects.ts'
 
@@ -25,11 +27,20 @@ interface ObservedClaim {
   readonly claim: Projected<NodeClaim>
   readonly node: Projected<Node> | undefined
   readonly pods: readonly Projected<Pod>[]
+  readonly budgets: readonly Projected<Budget>[]
   readonly isAlive: boolean
   readonly nowMs: number
   readonly paceMs: number
 }
-type ClaimAction = { readonly do: 'launch' | 'register' | 'drain' | 'terminate' }
+type ClaimAction =
+  | { readonly do: 'launch' | 'register' | 'terminate' }
+  | { readonly do: 'drain'; readonly pods: readonly Projected<Pod>[] }
+
+const leaving = (cache: Cache) =>
+  cache
+    .list(NodeClaimKind)
+    .filter((claim) => claim.metadata.deletionTimestamp)
+    .map(keyOf)
 
 export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClaim, ClaimAction> {
   return {
@@ -39,14 +50,8 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
     wakes: [
       wakeOnController(NodeClaimKind),
       { kind: NodeKind, toKeys: (_node, cache) => cache.list(NodeClaimKind).map(keyOf) },
-      {
-        kind: PodKind,
-        toKeys: (_pod, cache) =>
-          cache
-            .list(NodeClaimKind)
-            .filter((claim) => claim.metadata.deletionTimestamp)
-            .map(keyOf),
-      },
+      { kind: PodKind, toKeys: (_pod, cache) => leaving(cache) },
+      { kind: PodDisruptionBudgetKind, toKeys: (_budget, cache) => leaving(cache) },
     ],
     async observe({ cache }, claim) {
       const nodeName = nodeNameOf(claim)
@@ -56,17 +61,18 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
         pods: cache
           .list<Pod>(PodKind)
           .filter((pod) => pod.spec?.nodeName === nodeName && !pod.metadata.deletionTimestamp),
+        budgets: claim.metadata.deletionTimestamp ? cache.list<Budget>(PodDisruptionBudgetKind) : [],
         isAlive: isAlive(stage, cache),
         nowMs: stage.clock.now(),
         paceMs: stage.paceMs,
       }
     },
     decide: decideClaim,
-    async act({ objects }, { claim, node, pods }, action) {
+    async act({ objects }, { claim, node }, action) {
       if (action.do === 'launch')
         return await stage.ledger.add({ ...instanceOf(claim), ...(stage.isAutoMode ? { isManaged: true } : {}) })
       if (action.do === 'drain') {
-        for (const pod of pods) await objects.delete(PodKind, keyOf(pod))
+        for (const pod of action.pods) await objects.delete(PodKind, keyOf(pod))
         return
       }
       if (action.do === 'terminate') {
@@ -81,16 +87,23 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
   }
 }
 
-function decideClaim({ claim, node, pods, isAlive, nowMs, paceMs }: ObservedClaim): Decision<ClaimAction> {
+function decideClaim(observed: ObservedClaim): Decision<ClaimAction> {
+  const { claim, node, isAlive, nowMs, paceMs } = observed
   if (!isAlive) return waiting('NoController', 'karpenter does not run')
-  if (claim.metadata.deletionTimestamp) {
-    if (!hasFinalizer(claim, CLAIM_FINALIZER)) return done
-    return pods.length > 0 ? act<ClaimAction>({ do: 'drain' }) : act<ClaimAction>({ do: 'terminate' })
-  }
+  if (claim.metadata.deletionTimestamp) return hasFinalizer(claim, CLAIM_FINALIZER) ? decideDrain(observed) : done
   if (claim.status?.providerID === undefined) return act<ClaimAction>({ do: 'launch' })
   const left = secondsLeft(claim.metadata.creationTimestamp, paceMs, nowMs)
   if (left > 0) return waiting('Launching', 'The machine starts', left)
   return hasJoined(node) ? done : act<ClaimAction>({ do: 'register' })
+}
+
+function decideDrain({ claim, pods, budgets, nowMs }: ObservedClaim): Decision<ClaimAction> {
+  if (pods.length === 0) return act<ClaimAction>({ do: 'terminate' })
+  const left = graceLeft(claim, nowMs)
+  const going = evictable(pods, budgets, left === 0)
+  return going.length > 0
+    ? act<ClaimAction>({ do: 'drain', pods: going })
+    : waiting('Draining', 'Pods may not be disrupted', left)
 }
 
 function toNode(claim: NodeClaim): Node {
@@ -118,8 +131,15 @@ function toNode(claim: NodeClaim): Node {
   }
 }
 
+/** As a kubelet reports it: core counts a Machine as available only when it has heard of each pressure. */
 export function nodeStatus(nowMs: number, type: string) {
-  const drafts = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'simulated' }] as const
+  const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(
+    (pressure) => ({ type: pressure, status: 'False', reason: 'KubeletHasSufficient', message: 'simulated' }) as const,
+  )
+  const drafts = [
+    ...pressures,
+    { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'simulated' } as const,
+  ]
   return {
     ...resourcesOf(type),
     conditions: conditionList(undefined, drafts, nowMs),

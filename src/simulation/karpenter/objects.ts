@@ -18,6 +18,7 @@ export interface NodePool extends AnyObject {
         readonly nodeClassRef?: { readonly name: string }
         readonly requirements?: readonly Requirement[]
         readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
+        readonly terminationGracePeriod?: string
       }
     }
   }
@@ -28,6 +29,8 @@ export interface NodeClaim extends AnyObject {
     readonly requirements?: readonly Requirement[]
     readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
     readonly nodeClassRef?: { readonly name: string }
+    /** A drain that takes longer is cut short. */
+    readonly terminationGracePeriod?: string
   }
   readonly status?: { readonly conditions?: unknown; readonly nodeName?: string; readonly providerID?: string }
 }

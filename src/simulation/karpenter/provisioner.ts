@@ -71,6 +71,7 @@ export function provisionerActor(
       const { metadata, spec } = pool!
       const name = `${metadata.name}-${claimName}`
       const template = spec?.template
+      const { terminationGracePeriod } = template?.spec ?? {}
       const claim = {
         apiVersion: 'karpenter.sh/v1',
         kind: 'NodeClaim',
@@ -87,6 +88,7 @@ export function provisionerActor(
             { key: TYPE_LABEL, operator: 'In', values: [type] },
           ],
           taints: template?.spec?.taints ?? [],
+          ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
           resources: { requests: { cpu: `${cpuOf(pod)}m` } },
         },
       }
