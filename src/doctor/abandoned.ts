@@ -1,6 +1,7 @@
 // What is still stored for applies that are gone because somebody removed their finalizers.
 import { type Abandoned, findAbandoned } from '#engine'
 import { isKubeError, type Objects } from '#kube'
+import { counted } from '#lib'
 import type { Examined } from '#view'
 
 /** Empty without the permission to list Secrets: the rest of the examination does not need it. */
@@ -15,7 +16,7 @@ export async function observeAbandoned(objects: Objects, namespace: string): Pro
 
 export function examineAbandoned({ name, kept, recorded }: Abandoned): Examined {
   const count = recorded.addresses.length + recorded.unnamed
-  const resources = `${count} resource${count === 1 ? '' : 's'}`
+  const resources = counted(count, 'resource')
   return {
     name: `WorkspaceTemplateApply/${name}`,
     fact: 'gone',

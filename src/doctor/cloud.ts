@@ -1,7 +1,7 @@
 // What the doctor asks of AWS: everything that carries the tag of a workspace, wherever the workspace may have made it,
 // with the credentials of that workspace or else those of the person.
 import type { WorkspaceTemplateApply } from '#api'
-import { type Aws, findTaggedAround } from '#aws'
+import { type AccessKeys, type Aws, findTaggedAround } from '#aws'
 import { awsPlaceOf, identityAt } from '#controllers'
 import { WORKSPACE_TAG } from '#engine'
 import type { Objects } from '#kube'
@@ -10,10 +10,12 @@ import type { Cloud } from './observe.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-export function cloudOf(objects: Objects, aws: Pick<Aws, 'findTagged'>, env: Environment): Cloud {
+export function cloudOf(objects: Objects, aws: Pick<Aws, 'findTagged'> & AccessKeys, env: Environment): Cloud {
   const regionOf = (apply: WorkspaceTemplateApply): string | undefined => awsPlaceOf(apply).region
   return {
     regionOf,
+    // IAM is global: the region only says in which partition it is asked.
+    askKeyAge: (keys) => aws.accessKeyCreation({ keys }, env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION'] ?? 'us-east-1'),
     async findTagged(apply, workspaceId, seen) {
       const { namespace = '', name } = apply.metadata
       const own = regionOf(apply) ?? seen[0] ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION']

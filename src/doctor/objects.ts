@@ -9,6 +9,7 @@ import {
   type Examined,
   type Finding,
   isOrdinary,
+  nameFields,
   readinessOf,
   stateOf,
   stopOf,
@@ -29,6 +30,20 @@ export function examineObject(object: AnyObject, nowMs: number): Examined {
     fact: '',
     findings: [...stalledFindings(object), ...whole, ...stages, ...leftoverFindings(object)],
   }
+}
+
+/** What waits for an apply that has findings of its own names the apply: the cause is reported once. */
+export function withoutRepeats(examined: readonly Examined[]): readonly Examined[] {
+  const applies = examined
+    .filter(({ name, findings }) => name.startsWith('WorkspaceTemplateApply/') && findings.length > 0)
+    .map(({ name }) => name.slice(name.indexOf('/') + 1))
+  return examined.map((one) => ({
+    ...one,
+    findings: one.findings.map((finding) => {
+      const cause = applies.find((name) => finding.what.startsWith(`${name}: `))
+      return cause === undefined || finding.weight === 'person' ? finding : { ...finding, what: `because of ${cause}` }
+    }),
+  }))
 }
 
 function stalledFindings(object: AnyObject): readonly Finding[] {
@@ -78,7 +93,7 @@ export function failingFindings(apply: WorkspaceTemplateApply): readonly Finding
   const { lastError: error, attempts = 1, run } = apply.status ?? {}
   if (!error || conditionOf(apply, 'Stalled')?.status === 'True' || readinessOf(apply).ready) return []
   const { name } = apply.metadata
-  const text = error.address ? `${error.address}: ${error.message ?? ''}` : (error.message ?? '')
+  const text = nameFields(error.address ? `${error.address}: ${error.message ?? ''}` : (error.message ?? ''), apply)
   const since = conditionOf(apply, 'Ready')?.lastTransitionTime
   return [
     {

@@ -18,6 +18,7 @@ import { examineWorkspace, isUnreadable, type WorkspaceExam } from '#engine'
 import { type Connected, ignore, servedKind } from '#kube'
 import { CaptError, isCaptError, messageOf, redact } from '#lib'
 import { type ClusterObjects, readClusterObjects } from '#view'
+import type { AskKeyAge } from './static-keys.ts'
 import { type CloudState, isInAws, type ObservedWorkspace } from './workspace.ts'
 
 /** What the doctor asks of AWS. Throws CaptError when it cannot be asked at all. */
@@ -30,6 +31,7 @@ export interface Cloud {
     workspaceId: string,
     regions: readonly string[],
   ): Promise<Omit<CloudState & { readonly is: 'asked' }, 'is'>>
+  readonly askKeyAge: AskKeyAge
 }
 
 interface Scope {

@@ -2,7 +2,7 @@
 // so and what to do next; only what a person must look at counts as trouble.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { isOpen, isUnreadable, type RunRecord, type Suspect, WORKSPACE_TAG, type WorkspaceExam } from '#engine'
-import { redact } from '#lib'
+import { counted, redact } from '#lib'
 import type { Examined, Finding } from '#view'
 import { lockFindings } from './lock.ts'
 import { failingFindings, waitingFindings } from './objects.ts'
@@ -33,21 +33,21 @@ export interface ObservedWorkspace {
   readonly nowMs: number
 }
 
-export function examineApply(seen: ObservedWorkspace): Examined {
-  const { apply, exam } = seen
+export function examineApply(observed: ObservedWorkspace): Examined {
+  const { apply, exam } = observed
   const failing = failingFindings(apply)
   return {
     name: `${apply.kind}/${apply.metadata.name}`,
-    fact: factOf(seen),
+    fact: factOf(observed),
     findings: [
       ...recordFindings(exam),
-      ...suspectFindings(seen),
-      ...lockFindings(apply.metadata.name, exam, seen.nowMs),
+      ...suspectFindings(observed),
+      ...lockFindings(apply.metadata.name, exam, observed.nowMs),
       ...stateFindings(apply.metadata.name, exam),
-      ...runFindings(seen),
-      ...stallFindings(seen),
-      ...(failing.length > 0 ? failing : waitingFindings(apply, seen.nowMs)),
-      ...cloudFindings(seen),
+      ...runFindings(observed),
+      ...stallFindings(observed),
+      ...(failing.length > 0 ? failing : waitingFindings(apply, observed.nowMs)),
+      ...cloudFindings(observed),
     ],
   }
 }
@@ -58,7 +58,6 @@ const recordOf = ({ record }: WorkspaceExam): RunRecord | undefined =>
 const shortId = (run: string): string => run.slice(0, 8)
 
 function factOf({ exam: { state }, cloud }: ObservedWorkspace): string {
-  const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
   const kept =
     state.is === 'whole'
       ? `${counted(state.addresses.length, 'resource')}, serial ${state.serial}`
@@ -148,8 +147,8 @@ function stallFindings({ apply, exam }: ObservedWorkspace): readonly Finding[] {
 }
 
 /** Found by tag, in no state. A run that is on has not saved all that it made. */
-function cloudFindings(seen: ObservedWorkspace): readonly Finding[] {
-  const { cloud, exam, apply } = seen
+function cloudFindings(observed: ObservedWorkspace): readonly Finding[] {
+  const { cloud, exam, apply } = observed
   if (cloud.is === 'unknown')
     return [{ word: 'unknown', weight: 'person', what: `AWS was not asked: ${cloud.message}`, todo: cloud.hint }]
   if (cloud.is !== 'asked') return []

@@ -47,7 +47,8 @@ export function nodesOf(all: readonly Node[], clusters: ReadonlySet<string>): re
 
 export const idOf = (kind: string, name: string): string => `${kind}/${name}`
 
-function isLabelled(object: AnyObject, clusters: ReadonlySet<string>): boolean {
+/** The label names the Cluster that an object belongs to. */
+export function isLabelled(object: AnyObject, clusters: ReadonlySet<string>): boolean {
   const name = object.metadata.labels?.[CLUSTER_NAME_LABEL]
   return name !== undefined && clusters.has(name)
 }

@@ -2,4 +2,4 @@
 export { isCluster, type Node, nameOf } from './graph.ts'
 export { differs, type Payload, pack } from './payload.ts'
 export { copyAll, deleteAll, setPaused, waitForRuns } from './steps.ts'
-export { chooseClusters, kindsServedBy, readAll, refuseTaken, shippedPipeline } from './survey.ts'
+export { chooseClusters, kindsServedBy, readAll, refuseCoreMachines, refuseTaken, shippedPipeline } from './survey.ts'

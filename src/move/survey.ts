@@ -4,6 +4,7 @@ import {
   ALL_KINDS,
   type AnyObject,
   CLUSTER_API_VERSIONS,
+  CLUSTER_GROUP,
   ConfigMapKind,
   clusterKind,
   clusterResourceSetBindingKind,
@@ -11,13 +12,14 @@ import {
   isDeletedForMove,
   type KindRef,
   keyOf,
+  kindRef,
   machinePoolKind,
   readCluster,
   SecretKind,
 } from '#api'
 import { type Connected, isKubeError, type Objects, servedVersions } from '#kube'
 import { CaptError, jsonEqual } from '#lib'
-import { isCluster, type Node } from './graph.ts'
+import { isCluster, isLabelled, type Node } from './graph.ts'
 import { MANAGED_LABEL } from './payload.ts'
 
 /** Cluster API kinds in the newest version that both sides serve; kinds that the target lacks are refused when needed. */
@@ -76,7 +78,7 @@ export function chooseClusters(
       missing.length > 0
         ? `There is no Cluster "${missing[0]}" in namespace ${namespace}`
         : `There is no Cluster in namespace ${namespace} of ${server}`,
-      { hint: 'capt get clusters' },
+      { hint: 'capt get clusters -A shows where there are some' },
     )
   const chosen = new Set(wanted.length > 0 ? wanted : present)
   for (const { object } of all.filter(isCluster).filter((node) => chosen.has(node.object.metadata.name))) {
@@ -88,6 +90,25 @@ export function chooseClusters(
     })
   }
   return chosen
+}
+
+/** Core's own machines need its controllers in the target, and keep their owners only when core's command moves them. */
+export async function refuseCoreMachines(from: Connected, clusters: ReadonlySet<string>): Promise<void> {
+  const served = await servedVersions(from, CLUSTER_GROUP)
+  const version = CLUSTER_API_VERSIONS.find((one) => served.includes(one))
+  if (!version) return
+  const kinds = ['MachineDeployment', 'MachineSet', 'Machine'].map((kind) =>
+    kindRef(`${CLUSTER_GROUP}/${version}`, kind, `${kind.toLowerCase()}s`),
+  )
+  const held = (await readAll(from, kinds)).find(({ object }) => isLabelled(object, clusters))
+  if (!held) return
+  throw new CaptError(
+    'CAPT_MOVE_REFUSED',
+    `${held.kind.kind} ${held.object.metadata.name} of core is not taken along`,
+    {
+      hint: 'move it between management clusters with clusterctl move, or delete it first; nothing was changed',
+    },
+  )
 }
 
 /** What is there already stays as it is, so it must be the same; a Cluster of that name is never overwritten. */
