@@ -2,8 +2,17 @@
 // ourselves and renew before it ends.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Server } from 'node:https'
 import { isIP } from 'node:net'
-import { CaptError, type Clock, createAuthority, issueCertificate, type KeyedCertificate, messageOf } from '#lib'
+import {
+  CaptError,
+  type Clock,
+  createAuthority,
+  issueCertificate,
+  type KeyedCertificate,
+  messageOf,
+  type Timer,
+} from '#lib'
 
 /** Undefined as long as there is nothing new since the last call. The first call always gives a certificate or throws. */
 export type CertificateSource = () => KeyedCertificate | undefined
@@ -47,6 +56,34 @@ export function fromFiles(certificateFile: string, keyFile: string): Certificate
       })
     }
   }
+}
+
+const REFRESH_MS = 60_000
+
+/** What a TLS server begins with. */
+export function firstOf(source: CertificateSource): { readonly cert: string; readonly key: string } {
+  const first = source()
+  if (first) return { cert: first.certificate, key: first.key }
+  throw new CaptError('CAPT_CERTIFICATE_UNREADABLE', 'The server has no certificate')
+}
+
+/** New connections get the new certificate within a minute; open ones go on. Returns what ends it. */
+export function keepServing(
+  server: Pick<Server, 'setSecureContext'>,
+  source: CertificateSource,
+  clock: Clock,
+  onNew: () => void = () => {},
+): () => void {
+  let timer: Timer
+  const check = (): void => {
+    timer = clock.after(REFRESH_MS, check)
+    const next = source()
+    if (!next) return
+    server.setSecureContext({ cert: next.certificate, key: next.key })
+    onNew()
+  }
+  timer = clock.after(REFRESH_MS, check)
+  return () => timer.cancel()
 }
 
 function assertPair(certificate: string, key: string): void {

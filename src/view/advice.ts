@@ -1,9 +1,13 @@
 // What people can do about a wait, by its reason: which reasons end by themselves, and advice for the others.
+import { codeForText } from '#catalog'
 import { ownValue } from '#lib'
 
 /** Reasons that end by themselves: work is in progress, or another object of the same tree has the cause. */
 const ORDINARY = new Set([
   'Checking',
+  'ChoosingClusterName',
+  'ClearingCluster',
+  'ClearingNetwork',
   'ClusterDeleting',
   'ControlPlaneCreating',
   'ControlPlaneNotReady',
@@ -12,12 +16,15 @@ const ORDINARY = new Set([
   'DeletingMachines',
   'Delivering',
   'DependencyNotReady',
+  'Destroyed',
   'Destroying',
   'Draining',
   'KubernetesVersionUnknown',
   'MachinePoolDeleting',
+  'InfrastructureNotProvisioned',
   'NeedsNotReady',
   'NodeGroupDeleting',
+  'NotDelivered',
   'NotLookedYet',
   'Polling',
   'ProbeLeaving',
@@ -31,8 +38,11 @@ const ORDINARY = new Set([
   'RunInProgress',
   'RunQueued',
   'Scaling',
+  'Soaking',
+  'SpeculationPlanned',
   'TearingDown',
   'TornDown',
+  'VersionsRefused',
   'Updating',
   'VPCCreating',
   'VPCDeleting',
@@ -100,6 +110,66 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     why: 'the API server of the workload cluster does not answer; it is asked again by itself',
     todo: 'check that its endpoint can be reached from where capt runs, and that the kubeconfig Secret is current',
   },
+  APIServerUnreachable: {
+    why: 'EKS has made the control plane, and its API server does not answer from here; it is asked again by itself',
+    todo: 'check spec.controlPlaneConfig.endpointAccess and the network between capt and the endpoint',
+  },
+  KubeconfigRefreshFailed: {
+    why: 'the token of the kubeconfig ends within minutes unless it is renewed; that is tried again by itself',
+    todo: 'check the AWS credentials of the cluster: spec.identity, or those that capt itself runs with',
+  },
+  EKSClusterNotActive: {
+    why: 'capt does not change an adopted cluster; it goes on by itself when EKS reports it as ACTIVE',
+    todo: 'look at it: aws eks describe-cluster --name NAME',
+  },
+  AddonsChanging: {
+    why: 'Kubernetes is upgraded once the add-ons that it needs are seen to work',
+    todo: 'wait, or look at the add-ons: capt describe cluster CLUSTER; capt upgrade plan CLUSTER shows the order',
+  },
+  NodesUnknown: {
+    why: 'the nodes are counted in the workload cluster, which did not answer; it is asked again by itself',
+    todo: 'check that its API can be reached from where capt runs: capt doctor CLUSTER',
+  },
+  ObjectsMissing: {
+    why: 'what was delivered is not in the workload cluster any more; it is delivered again by itself',
+    todo: 'find out who deletes it: the events and audit log of the workload cluster name them',
+  },
+  ProbeFailed: {
+    why: 'the API server of the workload cluster does not answer; it is asked again by itself',
+    todo: 'check that its endpoint can be reached from where capt runs, and that the kubeconfig Secret is current',
+  },
+  InstancesUnknown: {
+    why: 'AWS did not say which instances are left; it is asked again by itself',
+    todo: 'check the AWS credentials of the cluster and that they allow ec2:DescribeInstances',
+  },
+  RolloutPaused: {
+    why: 'a person paused the update: machines stay as they are',
+    todo: 'continue it: capt rollout resume NAME',
+  },
+  Paused: {
+    why: 'nothing is changed while it is paused',
+    todo: 'set spec.paused of the Cluster to false',
+  },
+  OwnerMissing: {
+    why: 'its state was imported, and nothing asks for it yet',
+    todo: 'apply the object that the message names, from the manifests that capt import wrote',
+  },
+  DeletedDirectly: {
+    why: 'it belongs to a Cluster: it goes when the Cluster is deleted',
+    todo: 'delete the Cluster instead: capt delete cluster CLUSTER',
+  },
+  StillUsed: {
+    why: 'what uses it would be left without it',
+    todo: 'delete what the message names, or let it use another one',
+  },
+  StillInUse: {
+    why: 'what uses it would be left without it',
+    todo: 'remove what the message names from the workload cluster; the deletion goes on by itself then',
+  },
+  InUse: {
+    why: 'what uses it would be left without it',
+    todo: 'delete what the message names, or let it use another one',
+  },
   RetryScheduled: {
     why: 'another attempt follows by itself',
     todo: 'remove the cause, or wait for the next attempt',
@@ -112,3 +182,9 @@ const NO_ADVICE: Advice = {
 }
 
 export const adviceFor = (reason: string): Advice => ownValue(ADVICE, reason) ?? NO_ADVICE
+
+/** The page behind an error: that of its text where the text is a known one, else that of its class. */
+export function explanation(text: string, code?: string): string {
+  const page = codeForText(text) ?? code
+  return page === undefined ? '' : ` (capt explain ${page})`
+}

@@ -1,4 +1,4 @@
-// What the branch of an apply says about drift.
+// What the branch of an apply says about a run in progress and about drift.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { WorkspaceTemplateApply } from '#api'
@@ -25,6 +25,20 @@ describe('An apply that is ready', () => {
   ] as const)
     it(`with ${drift ? JSON.stringify(drift) : 'no drift detection'} shows ${fact}`, () => {
       const status = { phase: 'Applied', state: { resources: 9 }, conditions: [ready], ...(drift ? { drift } : {}) }
+      assert.equal(applyBranch({ ...anApply(), status } as unknown as WorkspaceTemplateApply).fact, fact)
+    })
+})
+
+describe('An apply that runs', () => {
+  for (const [run, fact] of [
+    [{ verb: 'apply', phase: 'Queued' }, 'waits for a slot'],
+    [{ verb: 'apply', phase: 'Init' }, 'terraform init'],
+    [{ verb: 'apply', phase: 'Apply' }, 'terraform apply'],
+    [{ verb: 'destroy', phase: 'Apply' }, 'terraform destroy'],
+    [{ verb: 'apply', phase: 'Apply', progress: '3 of 9', address: 'aws_vpc.this' }, '3 of 9  aws_vpc.this'],
+  ] as const)
+    it(`in phase ${run.phase} of ${run.verb} shows ${fact}`, () => {
+      const status = { phase: 'Running', run, conditions: [] }
       assert.equal(applyBranch({ ...anApply(), status } as unknown as WorkspaceTemplateApply).fact, fact)
     })
 })

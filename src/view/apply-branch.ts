@@ -1,5 +1,6 @@
 // A WorkspaceTemplateApply as a branch: what Terraform did, does, or stopped at.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
+import { counted, ownValue } from '#lib'
 import { type Branch, type State, stateOf } from './branch.ts'
 import { nameFields } from './fields.ts'
 import { applyStop, isRunning } from './stops.ts'
@@ -44,10 +45,22 @@ function labelOf(apply: WorkspaceTemplateApply): string {
   return [reason, count].filter(Boolean).join(' ')
 }
 
+const STEPS: Readonly<Record<string, string>> = {
+  Queued: 'waits for a slot',
+  Starting: 'starting',
+  Init: 'terraform init',
+  Plan: 'terraform plan',
+  Save: 'saving the state',
+}
+
+/** Before the first resource is reported. */
+const stepOf = (run: NonNullable<WorkspaceTemplateApply['status']>['run']): string =>
+  run === undefined ? '' : (ownValue(STEPS, run.phase ?? '') ?? `terraform ${run.verb}`)
+
 function factOf(apply: WorkspaceTemplateApply, state: State): string {
   const { status } = apply
   if (state === 'working')
-    return [status?.run?.progress, status?.run?.address].filter(Boolean).join('  ') || (status?.run?.phase ?? '')
+    return [status?.run?.progress, status?.run?.address].filter(Boolean).join('  ') || stepOf(status?.run)
   if (state === 'ready') {
     const count = status?.state?.resources === undefined ? '' : counted(status.state.resources, 'resource')
     return [count, driftFact(apply)].filter(Boolean).join(', ')
@@ -77,4 +90,3 @@ function driftFact({ status }: WorkspaceTemplateApply): string {
 }
 
 const firstLine = (text: string): string => text.split('\n')[0] ?? ''
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

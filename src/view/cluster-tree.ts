@@ -10,10 +10,11 @@ import {
   readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
+import { counted } from '#lib'
 import { applyBranch } from './apply-branch.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { deliveryBranch } from './delivery-branch.ts'
-import { type ClusterMachines, machineBranches, replicaFact } from './nodes/machine-branches.ts'
+import { type ClusterMachines, machineBranches } from './nodes/machine-branches.ts'
 import type { CorePool } from './nodes/node-rows.ts'
 import { stopOf } from './stops.ts'
 
@@ -119,7 +120,7 @@ function controlPlaneBranch(object: CAPTControlPlane, children: readonly Branch[
 function poolBranch(object: CAPTMachinePool, children: readonly Branch[]): Branch {
   const state = stateOf(object)
   const { replicas, version } = object.status ?? {}
-  const nodes = replicas === undefined ? '' : replicaFact(replicas, 'node')
+  const nodes = replicas === undefined ? '' : counted(replicas, 'node')
   const fact = [nodes, version, object.spec.instanceTypes?.join(' or ')].filter(Boolean).join(', ')
   return branchOf(object, state, state === 'ready' ? fact : messageOr(object, fact), children)
 }

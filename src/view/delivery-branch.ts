@@ -1,6 +1,6 @@
 // An AddonDelivery as a branch: its stages in order, each with what was delivered and what was seen.
-import { type AddonDelivery, conditionOf } from '#api'
-import { adviceFor, isOrdinary } from './advice.ts'
+import { type AddonDelivery, conditionOf, UP_TO_DATE } from '#api'
+import { adviceFor, explanation, isOrdinary } from './advice.ts'
 import { type Branch, type State, type Stop, stateOf, wordOf } from './branch.ts'
 import { stopOf } from './stops.ts'
 
@@ -29,13 +29,18 @@ export function deliveryBranch(delivery: AddonDelivery): Branch {
     name: `AddonDelivery/${delivery.metadata.name}`,
     state,
     word: wordOf(state),
-    fact: state === 'ready' ? chain : (ready?.message.split('\n')[0] ?? ''),
+    fact:
+      state === 'ready'
+        ? `${chain}${isBehind(delivery) ? '; a change of the pipeline waits for its wave' : ''}`
+        : (ready?.message.split('\n')[0] ?? ''),
     ...(stop && ready ? { label: ready.reason } : {}),
     ...(ready ? { since: ready.lastTransitionTime } : {}),
     ...(stop ? { stop } : {}),
     children: stages.map((stage) => stageBranch(stage, delivery)),
   }
 }
+
+const isBehind = (delivery: AddonDelivery): boolean => conditionOf(delivery, UP_TO_DATE)?.status === 'False'
 
 function stageBranch(stage: Stage, delivery: AddonDelivery): Branch {
   const state = STAGE_STATE[stage.state]
@@ -68,7 +73,7 @@ function stageStop(stage: Stage, { metadata, spec }: AddonDelivery): Stop | unde
     return isStuck ? { what: `${stage.name}: ${stage.message ?? stage.reason}`, ...adviceFor(stage.reason) } : undefined
   const found = stage.healthy?.evidence?.join(', ') || stage.message || stage.reason || 'it failed'
   const attempts = stage.attempts ? ` after ${stage.attempts} ${stage.attempts === 1 ? 'retry' : 'retries'}` : ''
-  const look = `capt kubeconfig ${spec.clusterName} > kubeconfig; kubectl --kubeconfig kubeconfig get pods -A`
+  const command = `capt kubeconfig ${spec.clusterName} > kubeconfig; kubectl --kubeconfig kubeconfig get pods -A`
   const what = error?.message ?? found
   const message = stage.message === what ? undefined : stage.message
   return {
@@ -76,7 +81,7 @@ function stageStop(stage: Stage, { metadata, spec }: AddonDelivery): Stop | unde
     why: isFailed
       ? `no further attempt follows${attempts}${message ? `: ${message}` : ''}`
       : (message ?? `what was delivered does not work${attempts}; it is looked at again by itself`),
-    todo: `${error?.hint ?? `look at its pods: ${look}`}${error ? ` (capt explain ${error.code})` : ''}; capt retry adeliv ${metadata.name} tries again at once`,
+    todo: `${error?.hint ?? `look at its pods: ${command}`}${explanation(what, error?.code)}; capt retry adeliv ${metadata.name} tries again at once`,
     ...((stage.failedAt ?? stage.healthy?.since) ? { since: stage.failedAt ?? stage.healthy?.since } : {}),
     safe: stage.delivered?.equal ? 'what was delivered is unchanged' : 'nothing of this stage was removed',
   }

@@ -1,6 +1,6 @@
 // What an examination found, as text: one section per object, the fact first, what to do below it, the age on the right.
-import { formatDuration } from '#lib'
-import { type RenderOptions, wrapWords } from './render.ts'
+import { formatDuration, wrapWords } from '#lib'
+import type { RenderOptions } from './render.ts'
 
 /** `person`: somebody must look or act. `know`: it is so, and passes by itself or is as it should be. */
 type Weight = 'person' | 'know'

@@ -1,5 +1,4 @@
 // Milestones of a cluster: facts that became true, each reported once with its evidence.
-
 import {
   type AddonDelivery,
   type AnyObject,
@@ -11,9 +10,8 @@ import {
   readCluster,
   type WorkspaceTemplateApply,
 } from '#api'
-import { ownValue } from '#lib'
+import { counted, ownValue } from '#lib'
 import type { ClusterObjects } from './cluster-tree.ts'
-import { replicaFact } from './nodes/machine-branches.ts'
 import { isRunning } from './stops.ts'
 
 export interface Milestone {
@@ -116,7 +114,7 @@ function poolMilestones(pool: CAPTMachinePool): readonly Milestone[] {
   const { name } = pool.metadata
   const { readyReplicas = 0, version } = pool.status ?? {}
   if (conditionOf(pool, 'Ready')?.status !== 'True' || readyReplicas === 0) return []
-  const facts = [replicaFact(readyReplicas, 'node'), pool.spec.instanceTypes?.join(' or '), version]
+  const facts = [counted(readyReplicas, 'node'), pool.spec.instanceTypes?.join(' or '), version]
   return [
     { id: `pool-${name}`, subject: 'pool', word: 'ready', evidence: `${name}: ${facts.filter(Boolean).join(', ')}` },
   ]
@@ -126,7 +124,7 @@ function deploymentMilestones(deployment: CAPTMachineDeployment): readonly Miles
   const { name } = deployment.metadata
   const { availableReplicas = 0 } = deployment.status ?? {}
   if (conditionOf(deployment, 'Ready')?.status !== 'True' || availableReplicas === 0) return []
-  const facts = `${replicaFact(availableReplicas, 'machine')}, ${deployment.spec.template.spec.instanceType}`
+  const facts = `${counted(availableReplicas, 'machine')}, ${deployment.spec.template.spec.instanceType}`
   return [{ id: `machines-${name}`, subject: 'machines', word: 'available', evidence: `${name}: ${facts}` }]
 }
 

@@ -19,6 +19,8 @@ export interface Readiness {
   readonly ready: boolean
   /** What it waits for; empty when it is ready. */
   readonly message: string
+  /** No controller has reported on it at all. */
+  readonly isUnseen?: true
 }
 
 const READY: Readiness = { ready: true, message: '' }
@@ -52,7 +54,7 @@ export function readinessOf(object: AnyObject): Readiness {
   if (object.kind === 'MachinePool' && groupOf(object.apiVersion) === CLUSTER_GROUP) return machinePoolReadiness(object)
   const { types, always } = reportedBy(object)
   const found = types.flatMap((type) => conditionOf(object, type) ?? []).at(0)
-  if (!found) return always ? notReady('has not reported yet') : READY
+  if (!found) return always ? { ...notReady('has not reported yet'), isUnseen: true } : READY
   if (isStale(found, object)) return notReady('has not reported on its last change yet')
   if (found.status !== 'True') return notReady(firstLine(found.message) || found.reason)
   return topologyOf(object)

@@ -1,5 +1,5 @@
 // Branches as text: one line per fact, the tree on the left, the age on the right. Colour only marks state.
-import { formatDuration } from '#lib'
+import { formatDuration, oneLine, wrapWords } from '#lib'
 import type { Branch, State } from './branch.ts'
 
 export interface RenderOptions {
@@ -24,7 +24,8 @@ interface Line {
 
 export function renderTree(root: Branch, options: RenderOptions): string {
   const lines = flatten(root)
-  const left = Math.min(60, Math.max(...lines.map((line) => line.left.length)) + 2)
+  const widest = options.wraps ? 60 : Number.POSITIVE_INFINITY
+  const left = Math.min(widest, Math.max(...lines.map((line) => line.left.length)) + 2)
   const word = Math.max(...lines.map((line) => line.branch.word.length)) + 2
   return lines.flatMap((line) => renderLine(line, left, word, options)).join('\n') + '\n'
 }
@@ -51,7 +52,7 @@ function renderLine(line: Line, left: number, word: number, options: RenderOptio
   const room = Math.max(20, options.width - left - word - age.length - 2)
   const fact = factOf(branch, options.isVerbose === true)
   const [first = '', ...more] = options.wraps ? wrapWords(fact, room) : [oneLine(fact)]
-  const start = `${line.left.padEnd(left)}${options.paint(branch.state, branch.word)}${' '.repeat(word - branch.word.length)}`
+  const start = `${`${line.left}  `.padEnd(left)}${options.paint(branch.state, branch.word)}${' '.repeat(word - branch.word.length)}`
   const head = `${start}${age === '' ? first : first.padEnd(room)}  ${age}`.trimEnd()
   return [head, ...more.map((text) => `${line.below.padEnd(left + word)}${text}`)]
 }
@@ -59,10 +60,20 @@ function renderLine(line: Line, left: number, word: number, options: RenderOptio
 /** What is not ready because of something below it names that; the sentence itself is shown there. */
 function factOf(branch: Branch, isVerbose: boolean): string {
   if (branch.state === 'ready') return [branch.fact, isVerbose ? branch.detail : undefined].filter(Boolean).join('; ')
+  return causeOf(branch) ?? branch.label ?? branch.fact
+}
+
+function causeOf(branch: Branch): string | undefined {
   const causes = stopsIn({ ...branch, stop: undefined } as Branch)
   if (causes.length > 0) return `because of ${namesOf(causes)}`
   const open = deepestOpen(branch)
-  return open ? `waiting for ${open.name}` : (branch.label ?? branch.fact)
+  return open && `waiting for ${open.name}`
+}
+
+/** The tree in which a sentence stands only where it belongs: what is above names that place. */
+export function nameCauses(branch: Branch): Branch {
+  const cause = branch.state === 'ready' ? undefined : causeOf(branch)
+  return { ...branch, fact: cause ?? branch.fact, children: branch.children.map(nameCauses) }
 }
 
 function namesOf([first, ...more]: readonly Branch[]): string {
@@ -111,19 +122,6 @@ function relativeTime(time: string, now: number): string {
   const ms = Date.parse(time) - now
   const distance = formatDuration(Math.abs(ms))
   return `${ms > 0 ? `in ${distance}` : `${distance} ago`} (${time})`
-}
-
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
-
-/** Words in lines of at most this many characters; a word that is longer has a line of its own. */
-export function wrapWords(text: string, room: number): readonly string[] {
-  const lines: string[] = ['']
-  for (const word of oneLine(text).split(' ')) {
-    const current = lines.at(-1)!
-    if (current !== '' && current.length + 1 + word.length > room) lines.push(word)
-    else lines[lines.length - 1] = current === '' ? word : `${current} ${word}`
-  }
-  return lines
 }
 
 function wrap(head: string, text: string, width: number): string {

@@ -5,7 +5,7 @@ import { anApply } from '#testing'
 import { applyBranch } from './apply-branch.ts'
 import type { Branch } from './branch.ts'
 import { clusterTree } from './cluster-tree.ts'
-import { plain, renderStops, renderTree, stopsIn } from './render.ts'
+import { nameCauses, plain, renderStops, renderTree, stopsIn } from './render.ts'
 
 const AT = '2026-01-01T00:00:00Z'
 const NOW = Date.parse('2026-01-01T00:10:00Z')
@@ -329,6 +329,13 @@ describe('the tree', () => {
     assert.doesNotMatch(text, /…/)
     for (const line of text.split('\n')) assert.ok(line.length <= 100, line)
     assert.match(text, /END/)
+  })
+
+  it('has a sentence once where it is shown as an object', () => {
+    const { fact, children } = nameCauses(stopped)
+    assert.equal(fact, 'because of CAPTControlPlane/demo')
+    assert.match(JSON.stringify(children), /END/)
+    assert.equal(nameCauses({ ...stopped, state: 'ready', fact: 'v1.35.0' }).fact, 'v1.35.0')
   })
 
   it('names what stopped, and leaves its sentence to the block', () => {

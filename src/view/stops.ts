@@ -3,11 +3,9 @@
 import { type AnyObject, type Condition, conditionOf, PAUSED_ANNOTATION, type WorkspaceTemplateApply } from '#api'
 import { backoffSeconds, faultPolicy } from '#engine'
 import { ownValue, parseDuration, toTimestamp } from '#lib'
-import { adviceFor, isOrdinary } from './advice.ts'
+import { adviceFor, explanation, isOrdinary } from './advice.ts'
 import type { State, Stop } from './branch.ts'
 import { nameFields } from './fields.ts'
-
-const explainCode = (code: string | undefined): string => (code ? ` (capt explain ${code})` : '')
 
 /** Undefined for what is ready or under way. */
 export function stopOf(object: AnyObject, state: State): Stop | undefined {
@@ -27,9 +25,11 @@ export function stopOf(object: AnyObject, state: State): Stop | undefined {
     }
   if (condition.status === 'True' && condition.type === 'Ready') return undefined
   if (isOrdinary(condition.reason)) return undefined
+  const { why, todo } = adviceFor(condition.reason)
   return {
     what: condition.message || condition.reason,
-    ...adviceFor(condition.reason),
+    why,
+    todo: `${todo}${explanation(condition.message)}`,
     ...sinceOf(condition.lastTransitionTime),
     ...(condition.reason === 'RetryScheduled' ? {} : { safe: UNCHANGED }),
   }
@@ -61,7 +61,7 @@ function stalledStop({ message, reason, lastTransitionTime }: Condition): Stop {
     what,
     why: `it is stalled and needs a person (${reason})`,
     since: lastTransitionTime,
-    todo: hint || 'remove the cause that is named above; it goes on by itself then',
+    todo: `${hint || 'remove the cause that is named above; it goes on by itself then'}${hint.includes('capt explain') ? '' : explanation(what)}`,
     safe: UNCHANGED,
   }
 }
@@ -111,7 +111,7 @@ export function applyStop(apply: WorkspaceTemplateApply, state: State): Stop | u
       ? stalledWhy(stalled.reason, error.kind ?? '', attempt)
       : runs ||
         `attempt ${attempt} failed; ${ready?.reason === 'RetryScheduled' ? 'another one follows by itself' : (ready?.message.split('\n')[0] ?? '')}`,
-    todo: `${hint}${explainCode(error.code)}${hint.includes(`capt retry ${name}`) ? '' : `; capt retry ${name} starts another attempt at once`}; capt logs ${name} shows the run${keepsHint}`,
+    todo: `${hint}${explanation(text, error.code)}${hint.includes(`capt retry ${name}`) ? '' : `; capt retry ${name} starts another attempt at once`}; capt logs ${name} shows the run${keepsHint}`,
     ...sinceOf(apply.status?.run?.finishedAt ?? (isStalled ? stalled : ready)?.lastTransitionTime),
     ...timesOf(apply, isStalled ? stalled.reason : ''),
     safe: savedText(apply),

@@ -125,7 +125,7 @@ function List() {
         ref={box}
         onKeyDown={move}
         tabIndex={0}
-        style={{ flexBasis: `${Math.max(2, shown.length) * ROW}px` }}
+        style={{ flexBasis: `${(shown.length || 2) * ROW}px` }}
       >
         <div class="space" role="presentation" style={{ height: `${shown.length * ROW}px` }}>
           {shown.slice(first, last).map((row, i) => (

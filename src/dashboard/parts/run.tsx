@@ -41,8 +41,8 @@ export function Run({ namespace, name, run: wanted }: { namespace: string; name:
         </section>
       )}
       {plan.value && <Plan plan={plan.value} namespace={namespace} name={wanted} />}
-      <div class="columns even">
-        <Resources resources={resources} more={more} />
+      <div class={plan.value ? 'columns one' : 'columns even'}>
+        {!plan.value && <Resources resources={resources} more={more} />}
         <Log lines={lines} note={log.value?.note} isOpen={run.finishedAt === undefined} />
       </div>
       <p class="same">
@@ -125,7 +125,7 @@ function Log({ lines, note, isOpen }: { lines: readonly string[]; note: string |
       <h2 id="log">Log {isOpen && lines.length > 0 && <small>live</small>}</h2>
       {note && <p class="fact">{note}</p>}
       <pre
-        class="log"
+        class={note && lines.length === 0 ? 'log none' : 'log'}
         ref={box}
         tabIndex={0}
         role="log"

@@ -66,7 +66,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <header class="top">
         <Link to={{ view: 'fleet' }} class="brand">
           <img src="/icon.svg" width="22" height="22" alt="" />
-          capt
+          <span>capt</span>
         </Link>
         <nav class="crumbs" aria-label="Place">
           {at.view !== 'fleet' && (

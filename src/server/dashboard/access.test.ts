@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { isLoopback } from '../server-certificate.ts'
 import { refuseHost, refuseOrigin, refuseToken } from './access.ts'
 
-const local = { token: 'a-token', port: 7000, isLocal: true }
+const local = { tokens: () => ['a-token', 'former'], port: 7000, isLocal: true }
 const asked = (headers: Readonly<Record<string, string>>) => ({ headers, method: 'POST' })
 
 describe('The page', () => {
@@ -24,6 +24,7 @@ describe('The page', () => {
 
   for (const [authorization, isAllowed] of [
     ['Bearer a-token', true],
+    ['Bearer former', true],
     ['Bearer a-toke', false],
     ['Bearer a-tokens', false],
     ['Basic a-token', false],

@@ -1,9 +1,7 @@
 // Who may use the page: the holder of the token, by a name of the server that it is known by. Pure.
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { isOneOf } from '#lib'
 import { isLoopback } from '../server-certificate.ts'
-
-export const newToken = (): string => randomBytes(24).toString('base64url')
 
 export interface Refusal {
   readonly status: number
@@ -11,7 +9,8 @@ export interface Refusal {
 }
 
 interface Guarded {
-  readonly token: string
+  /** Those that are valid now. */
+  tokens(): readonly string[]
   readonly port: number
   /** Listens on this machine alone, without TLS. */
   readonly isLocal: boolean
@@ -29,10 +28,9 @@ export function refuseHost({ headers }: Asked, { isLocal, port }: Guarded): Refu
 }
 
 /** The token travels in a header, never in a cookie: a browser does not send it on behalf of another site. */
-export function refuseToken({ headers }: Asked, { token }: Guarded): Refusal | undefined {
+export function refuseToken({ headers }: Asked, { tokens }: Guarded): Refusal | undefined {
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  if (timingSafeEqual(digest(given), digest(token))) return undefined
+  if (isOneOf(given, tokens())) return undefined
   return { status: 401, message: 'The token is missing or is not the one of this server' }
 }
 

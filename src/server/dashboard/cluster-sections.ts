@@ -8,6 +8,7 @@ import {
   type ClusterObjects,
   clusterTree,
   deliveryBranch,
+  nameCauses,
   nodeRows,
   runningApply,
   type State,
@@ -21,7 +22,7 @@ export function sectionsOf(objects: ClusterObjects, events: readonly PageEvent[]
   const tree = treeOf(objects)
   return {
     row: rowOf(objects),
-    tree,
+    tree: nameCauses(tree),
     stops: stopsOf(objects, tree),
     runs: objects.applies.map(runOf),
     nodes: nodeRows(objects).map((row) => ({ ...row, fact: redact(row.fact) })),

@@ -8,7 +8,7 @@ import { isKubeError, type Objects } from '#kube'
 import { type Clock, messageOf, redact, type Timer } from '#lib'
 import type { Channel } from './channel.ts'
 
-const LOOK_MS = 300
+const POLL_MS = 300
 const MAX_LINES = 2_000
 
 interface RunFollower {
@@ -54,11 +54,11 @@ export function followRun(objects: Objects, key: ObjectKey, channel: Channel, cl
     shown = id
     tail = new Tail(file)
     readTail(id, true)
-    const look = () => {
+    const poll = () => {
       if (channel.hasRoom()) readTail(id, false)
-      timer = clock.after(LOOK_MS, look)
+      timer = clock.after(POLL_MS, poll)
     }
-    timer = clock.after(LOOK_MS, look)
+    timer = clock.after(POLL_MS, poll)
   }
 
   async function showPast({ id }: Run): Promise<void> {
@@ -83,7 +83,7 @@ export function followRun(objects: Objects, key: ObjectKey, channel: Channel, cl
     const record = (await readRecord(objects, key))?.record
     if (channel.closed.aborted) return
     await showPlan(record, apply.status?.plan?.approval === 'Required')
-    if (!record?.run) send('', [], true, 'There was no run yet')
+    if (!record?.run) send('', [], true, apply.status?.run ? 'Nothing of this run is kept' : 'There was no run yet')
     else if (isOpen(record.run)) follow(record.run)
     else await showPast(record.run)
   }

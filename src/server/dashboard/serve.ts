@@ -1,24 +1,14 @@
 // Serves the page: static files, one stream of server-sent events per reader, and the approval of a plan. Nothing is read
 // from the API server before a reader with the token is there.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import { hostname } from 'node:os'
 import type { Hello } from '#dashboard'
 import { decideOnPlan } from '#engine'
-import {
-  CaptError,
-  type Clock,
-  isCaptError,
-  isPlainObject,
-  type KeyedCertificate,
-  messageOf,
-  parseJson,
-  redact,
-  VERSION,
-} from '#lib'
+import { CaptError, type Clock, isCaptError, isPlainObject, messageOf, parseJson, redact, VERSION } from '#lib'
 import { listen } from '../closing.ts'
-import { isLoopback } from '../server-certificate.ts'
-import { newToken, type Refusal, refuseHost, refuseOrigin, refuseToken } from './access.ts'
+import { type CertificateSource, firstOf, isLoopback, keepServing } from '../server-certificate.ts'
+import { type Refusal, refuseHost, refuseOrigin, refuseToken } from './access.ts'
 import { type Asset, loadAssets, SAFE_HEADERS } from './assets.ts'
 import { type Channel, openChannel } from './channel.ts'
 import { followCluster, followFleet } from './views.ts'
@@ -29,9 +19,9 @@ export interface DashboardOptions {
   readonly port: number
   readonly allowWrites: boolean
   /** Needed beyond loopback. */
-  readonly certificate?: KeyedCertificate
-  /** Of an earlier start, so that open pages go on; a new one when left out. */
-  readonly token?: string
+  readonly certificate?: CertificateSource
+  /** Those that are valid now, the one for new readers first. */
+  tokens(): readonly string[]
   readonly clock: Clock
   /** Connects to the API server; called when the first reader comes, and again after a failure. */
   open(): Promise<World>
@@ -50,7 +40,6 @@ const MAX_BODY = 4 * 1024
 const PING_MS = 10_000
 
 interface Site extends DashboardOptions {
-  readonly token: string
   readonly isLocal: boolean
   readonly assets: ReadonlyMap<string, Asset>
   readonly readers: Set<Channel>
@@ -65,7 +54,6 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
   let opening: Promise<World> | undefined
   const site: Site = {
     ...options,
-    token: options.token ?? newToken(),
     isLocal: certificate === undefined,
     assets: loadAssets(),
     readers: new Set(),
@@ -82,17 +70,19 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
   }
   const limits = { headersTimeout: 10_000, requestTimeout: 30_000 }
   const server = certificate
-    ? createTlsServer({ cert: certificate.certificate, key: certificate.key, ...limits }, answer)
+    ? createTlsServer({ ...firstOf(certificate), ...limits }, answer)
     : createServer(limits, answer)
   const listening = await listen(server, options, clock)
   site.port = listening.port
+  const endRenewal = certificate ? keepServing(server as TlsServer, certificate, clock) : () => {}
   const known = host === '0.0.0.0' || host === '::' ? hostname() : host
   const name = known.includes(':') ? `[${known}]` : known
   const address = `${certificate ? 'https' : 'http'}://${name}:${listening.port}/`
   return {
-    url: `${address}#token=${site.token}`,
+    url: `${address}#token=${options.tokens()[0]}`,
     address,
     async close() {
+      endRenewal()
       for (const reader of site.readers) reader.close()
       await listening.close(500)
     },

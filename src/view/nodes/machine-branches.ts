@@ -1,6 +1,7 @@
 // Machines in the tree of a cluster: one line per deployment, set or single machine. Machines of a deployment or a set
 // have a line of their own only while they are not ready.
 import { type AnyObject, type CAPTMachine, type CAPTMachineDeployment, type CAPTMachineSet, conditionOf } from '#api'
+import { counted } from '#lib'
 import { type Branch, type State, stateOf } from '../branch.ts'
 
 export interface ClusterMachines {
@@ -26,7 +27,7 @@ export function machineBranches(
   }
   const group = (object: CAPTMachineDeployment | CAPTMachineSet, members: readonly CAPTMachine[]): Branch => {
     const state = stateOf(object)
-    const fact = [replicaFact(object.spec.replicas ?? 1, 'machine'), object.spec.template.spec.instanceType].join(', ')
+    const fact = [counted(object.spec.replicas ?? 1, 'machine'), object.spec.template.spec.instanceType].join(', ')
     const open = members.filter((machine) => stateOf(machine) !== 'ready' && !isLeaving(machine))
     return branchOf(object, state, factOr(object, state, fact), open.map(single))
   }
@@ -42,8 +43,6 @@ export const ownedOf = <T extends AnyObject>({ metadata }: AnyObject, all: reado
 
 export const withoutOwner = <T extends AnyObject>(all: readonly T[], owners: readonly AnyObject[]): readonly T[] =>
   all.filter((one) => !owners.some((owner) => ownedOf(owner, [one]).length > 0))
-
-export const replicaFact = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const membersOf = (
   deployment: CAPTMachineDeployment,
