@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Informers } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { memoryCluster } from '#testing'
-import { engineOf, startEngine } from './engine.ts'
+import { engineOf, runAccounts, startEngine } from './engine.ts'
 
 describe('The engine of a manager', () => {
   for (const [what, asked, isInPod, expected] of [
@@ -39,4 +39,17 @@ describe('The engine job', () => {
     ])
     await engine.stop()
   })
+})
+
+describe('The account of runs towards the cloud', () => {
+  for (const [what, given, expected] of [
+    ['is capt-run where nobody names one', [], 'capt-run'],
+    ['is the one that all namespaces have', ['shared'], 'shared'],
+    ['is that of its namespace', ['shared', 'team-a=own'], 'own'],
+    ['is not that of another namespace', ['team-b=theirs'], 'capt-run'],
+  ] as const)
+    it(what, () => assert.equal(runAccounts(given)('team-a'), expected))
+
+  for (const text of ['', 'team-a=', '=own', 'team-a=b=c'])
+    it(`is refused as "${text}"`, () => assert.throws(() => runAccounts([text]), { code: 'CAPT_USAGE' }))
 })

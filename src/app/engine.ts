@@ -89,7 +89,6 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
 
 function startJobEngine({ objects, clock, log, limits, countTagged }: EngineOptions, jobs: JobSettings): Engine {
   const { runNamespace, image, access, informers, memory, storage } = jobs
-  const named = new Map(jobs.accounts.map((text) => (text.includes('=') ? splitOnce(text) : (['', text] as const))))
   const selection = { namespace: runNamespace, labelSelector: WORKSPACE_LABEL, metadataOnly: true }
   return new JobEngine({
     objects,
@@ -98,7 +97,7 @@ function startJobEngine({ objects, clock, log, limits, countTagged }: EngineOpti
     runNamespace,
     image,
     access,
-    accountOf: (namespace) => named.get(namespace) ?? named.get('') ?? RUN_ACCOUNT,
+    accountOf: runAccounts(jobs.accounts),
     limits: { ...defaultLimits('job', limits?.total), ...limits },
     ...(countTagged ? { countTagged } : {}),
     resources: runResources({ memory, storage }),
@@ -117,9 +116,20 @@ function startJobEngine({ objects, clock, log, limits, countTagged }: EngineOpti
 /** The account of the runs in the manifests that come with capt; it has no rights in the cluster. */
 const RUN_ACCOUNT = 'capt-run'
 
-function splitOnce(text: string): readonly [string, string] {
-  const at = text.indexOf('=')
-  return [text.slice(0, at), text.slice(at + 1)]
+/** `NAMESPACE=NAME` for one namespace, `NAME` for the others. */
+export function runAccounts(given: readonly string[]): (namespace: string) => string {
+  const named = new Map(
+    given.map((text) => {
+      const [, namespace = '', name] = /^(?:([^=]+)=)?([^=]+)$/.exec(text) ?? []
+      // Without a name Kubernetes would take the account `default`, which others may have given rights.
+      if (name === undefined)
+        throw new CaptError('CAPT_USAGE', `--run-service-account "${text}" is not [NAMESPACE=]NAME`, {
+          hint: 'name an account of the namespace of the runs: --run-service-account=team-a=capt-run-team-a',
+        })
+      return [namespace, name] as const
+    }),
+  )
+  return (namespace) => named.get(namespace) ?? named.get('') ?? RUN_ACCOUNT
 }
 
 function checkMirror(path: string | undefined): string | undefined {

@@ -1,42 +1,27 @@
 // The embedded home: an API server on loopback, the controllers, a stand-in for core Cluster API, and the simulation.
 // Everything that must survive is in one folder.
-import { join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { ALL_KINDS, CONTROLLER_GROUPS, toCustomResourceDefinition } from '#api'
 import { type ApiServerOptions, type Converters, startApiServer } from '#apiserver'
-import {
-  clusterController,
-  clusterDefinition,
-  convertCluster,
-  convertMachinePool,
-  convertResourceSet,
-  convertResourceSetBinding,
-  machinePoolController,
-  machinePoolDefinition,
-  resourceSetBindingController,
-  resourceSetController,
-  resourceSetDefinitions,
-} from '#core'
+import { CORE_CONVERTERS, coreControllers, coreDefinitions } from '#core'
 import type { DrainOptions } from '#engine'
 import {
   connect,
   createEvents,
-  fixedCredentials,
+  type Identity,
   loadKubeconfig,
   type Objects,
-  readKubeconfigText,
   type Server,
+  type ServerAccess,
   serverOf,
 } from '#kube'
-import { type Clock, systemClock } from '#lib'
-import {
-  createSimulation,
-  type RealmAccess,
-  type RealmConnection,
-  type Simulation,
-  simulatedInstances,
-} from '#simulation'
+import { type Clock, messageOf, redact, systemClock } from '#lib'
+import { jsonLog } from '#server'
+import { createSimulation, type RealmConnection, type Simulation, simulatedInstances } from '#simulation'
 import { prepareRestored } from './backup/prepare-restored.ts'
 import { markHome } from './home-lease.ts'
+import { keepFile } from './keep-file.ts'
 import { type Manager, type ManagerOptions, startManager } from './manager.ts'
 
 export interface HomeOptions {
@@ -50,6 +35,8 @@ export interface HomeOptions {
   readonly simulateWithoutTerraform?: boolean
   /** Program and first arguments that run `capt runner`; this very program when left out. */
   readonly runner?: readonly string[]
+  /** Tokens are replaced after two thirds of it; 90 days when left out. */
+  readonly tokenLifetimeMs?: number | undefined
   readonly logLevel: string
   readonly logTo: ManagerOptions['logTo']
   /** The machine's, unless a test sets it. */
@@ -63,47 +50,45 @@ export interface HomeOptions {
 
 export interface Home extends Server {
   readonly url: string
+  /** With the token of now. */
   readonly kubeconfig: string
+  /** Credentials in it follow the rotation of the token. */
+  readonly access: ServerAccess
+  /** Writes the kubeconfig into the file, again whenever the token was replaced; returns what ends it. */
+  keepKubeconfig(file: string): () => void
   readonly objects: Objects
   readonly manager: Manager
   failed(signal: AbortSignal): Promise<void>
   stop(): Promise<void>
 }
 
-/** The embedded API asks only for versions that a definition serves. */
-const CONVERTERS = {
-  'cluster.x-k8s.io/Cluster': convertCluster,
-  'cluster.x-k8s.io/MachinePool': convertMachinePool,
-  'addons.cluster.x-k8s.io/ClusterResourceSet': convertResourceSet,
-  'addons.cluster.x-k8s.io/ClusterResourceSetBinding': convertResourceSetBinding,
-} as unknown as Converters
-
 export async function startHome(options: HomeOptions): Promise<Home> {
   const { clock = systemClock } = options
+  const log = jsonLog({ level: 'warn', to: options.logTo })
   const server = await startApiServer({
     dataDir: options.dataDir,
     host: options.host,
     port: options.port,
     formerPort: await formerPortOf(options.dataDir),
     clock,
-    crds: [
-      ...ALL_KINDS.map(toCustomResourceDefinition),
-      clusterDefinition(),
-      machinePoolDefinition(),
-      ...resourceSetDefinitions(),
-    ],
-    converters: CONVERTERS,
+    crds: [...ALL_KINDS.map(toCustomResourceDefinition), ...coreDefinitions()],
+    converters: CORE_CONVERTERS as unknown as Converters,
+    tokenLifetimeMs: options.tokenLifetimeMs,
+    log: (message, error) => log.error(message, { error: redact(messageOf(error)) }),
     ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
     ...(options.onRequest ? { onRequest: options.onRequest } : {}),
   })
   let simulation: Simulation | undefined
   try {
     await server.ready()
-    const kubeconfig = server.kubeconfig()
-    const access = await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock })
+    const access = liveAccess(server)
+    const tokenFile = join(options.dataDir, 'runs', 'token')
+    mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 })
+    const endFile = keepFile(tokenFile, { onToken: server.onToken, content: () => server.token, clock, log })
     const restoredAt = await prepareRestored(options.dataDir, access, clock)
     const manager = await startManager({
       access,
+      tokenFile,
       controllers: CONTROLLER_GROUPS,
       instances: simulatedInstances,
       workDir: join(options.dataDir, 'runs'),
@@ -121,29 +106,17 @@ export async function startHome(options: HomeOptions): Promise<Home> {
         simulation = createSimulation({
           realms: {
             ensure: async (path) => {
-              const realm = server.realm(path)
-              return { server: realm.url, caPem: realm.caPem, token: realm.token }
+              const { url, caPem, token, tokenReplacedAt } = server.realm(path)
+              return { server: url, caPem, token, tokenReplacedAt }
             },
             remove: async (path) => server.removeRealm(path),
           },
-          connect: async (access) => connectRealm(access, clock),
+          connect: async (path) => connectRealm(server.realm(path), clock),
           clusterApi: 'v1beta2',
           clock,
           log,
         })
-        return [
-          ...simulation.controllers,
-          clusterController({ reach }),
-          machinePoolController(),
-          resourceSetController({
-            connect: async (cluster) => {
-              const workload = await workloads.open(cluster)
-              if (!workload) throw new Error(`${cluster.namespace}/${cluster.name} has no kubeconfig yet`)
-              return workload.objects
-            },
-          }),
-          resourceSetBindingController(),
-        ]
+        return [...simulation.controllers, ...coreControllers({ reach, workloads })]
       },
     })
     const { client, objects } = manager.connection
@@ -151,11 +124,17 @@ export async function startHome(options: HomeOptions): Promise<Home> {
     return {
       ...serverOf(client),
       url: server.url,
-      kubeconfig,
+      get kubeconfig() {
+        return server.kubeconfig()
+      },
+      access,
+      keepKubeconfig: (file) =>
+        keepFile(file, { onToken: server.onToken, content: () => server.kubeconfig(), clock, log }),
       objects,
       manager,
       failed: (signal) => manager.failed(signal),
       async stop() {
+        endFile()
         await unmark()
         await manager.stop()
         await simulation?.stop()
@@ -181,16 +160,22 @@ async function formerPortOf(dataDir: string): Promise<number | undefined> {
   return undefined
 }
 
+interface ServedRealm {
+  readonly url: string
+  readonly caPem: string
+  readonly token: string
+}
+
+/** For this process, which reads the token of now with every request. */
+function liveAccess(realm: ServedRealm, origin = 'the embedded home'): ServerAccess {
+  const current = async () => ({ token: realm.token })
+  const credentials = { current, renew: async (refused: Identity) => refused.token !== realm.token }
+  return { server: realm.url, ca: realm.caPem, namespace: 'default', credentials, origin }
+}
+
 /** Actors see their workload cluster through HTTP, like everybody else. */
-function connectRealm(access: RealmAccess, clock: Clock): RealmConnection {
-  const { server, caPem: ca, token } = access
-  const to = {
-    server,
-    ca,
-    namespace: 'default',
-    credentials: fixedCredentials({ token }),
-    origin: 'the simulated workload',
-  }
+function connectRealm(realm: ServedRealm, clock: Clock): RealmConnection {
+  const to = liveAccess(realm, 'the simulated workload')
   const main = connect(to, { clock })
   const others: { close(): Promise<void> }[] = []
   return {

@@ -9,6 +9,7 @@ import type { StartDashboardOptions } from './dashboard.ts'
 import type { Home, HomeOptions } from './home.ts'
 import type { OpenSite, SiteOptions } from './karpenter-site.ts'
 
+export { CONFIRM_REMOVAL_ANNOTATION, planWithdrawal, type Withdrawal } from '#controllers'
 export { type Manager, startManager } from './manager.ts'
 export { type Speculated, speculate } from './speculate.ts'
 export type { Home, KeyPlace, OpenSite }

@@ -17,7 +17,7 @@ export interface SiteOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly waitMs: number
-  say(text: string): void
+  report(text: string): void
 }
 
 export interface OpenSite extends Site {
@@ -27,7 +27,7 @@ export interface OpenSite extends Site {
 }
 
 export async function openSite(options: SiteOptions): Promise<OpenSite> {
-  const { env, clock, signal, waitMs, say } = options
+  const { env, clock, signal, waitMs, report } = options
   const region = options.region ?? env['AWS_REGION'] ?? env['AWS_DEFAULT_REGION']
   if (!region)
     throw new CaptError('CAPT_USAGE', 'the region of the cluster is not known', {
@@ -37,7 +37,8 @@ export async function openSite(options: SiteOptions): Promise<OpenSite> {
   const cluster = await findCluster(aws, options.cluster)
   const tokens = connectAws({ clock, env })
   const sign = async () => (await tokens.eksToken({}, { name: cluster.name, region })).token
-  const access = options.kubeconfig || options.context ? await fromFile(options) : fromCluster(cluster, sign)
+  const isFromFile = Boolean(options.kubeconfig || options.context)
+  const access = isFromFile ? await fromFile(options) : fromCluster(cluster, sign)
   const connection = connect(access, { fieldManager: 'capt-cli', clock })
   const helmPath = findHelm(env)
   const helm =
@@ -53,11 +54,12 @@ export async function openSite(options: SiteOptions): Promise<OpenSite> {
     clock,
     signal,
     waitMs,
-    say,
+    report,
     survey: async () => ({
       ...(await readAccountSide(aws, await findCluster(aws, cluster.name))),
       kubernetes: await readKubernetesSide(connection.objects),
       helm: helmPath,
+      hasEmbeddedToken: isFromFile && (await isEmbedded(access)),
     }),
     close: () => connection.close(),
   }
@@ -72,7 +74,7 @@ async function fromFile({ kubeconfig, context, env, clock }: SiteOptions): Promi
   })
 }
 
-/** A token lives 15 minutes; each request signs one anew, without a call to AWS. */
+/** A token lives 15 minutes; each request signs a new one, without a call to AWS. */
 function fromCluster({ name, endpoint, caData }: EksCluster, sign: () => Promise<string>): ServerAccess {
   return {
     server: endpoint,
@@ -81,6 +83,12 @@ function fromCluster({ name, endpoint, caData }: EksCluster, sign: () => Promise
     origin: `EKS cluster ${name}`,
     credentials: { current: async () => ({ token: await sign() }), renew: async () => false },
   }
+}
+
+/** A token of EKS that the kubeconfig holds itself; a program that signs would give another one. */
+export async function isEmbedded({ credentials }: ServerAccess): Promise<boolean> {
+  const identity = await credentials.current()
+  return identity.token?.startsWith('k8s-aws-v1.') === true && !(await credentials.renew(identity))
 }
 
 async function toFile({ server, ca, credentials }: ServerAccess): Promise<object> {

@@ -1,7 +1,7 @@
 // Runs the controllers against one API server: who leads, what is cached, which controllers, where it is watched.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { CONTROLLER_GROUPS, type ControllerGroup, SecretKind, toKey } from '#api'
+import { CONTROLLER_GROUPS, type ControllerGroup, clusterKind, SecretKind, toKey } from '#api'
 import { connectAws } from '#aws'
 import {
   type ApprovalOptions,
@@ -28,8 +28,9 @@ import {
   type Objects,
   type ServerAccess,
   toSingleContext,
+  whenRenewed,
 } from '#kube'
-import { CaptError, type Clock, type Log, noMetrics, sleep, systemClock, VERSION } from '#lib'
+import { CaptError, type Clock, type Log, noMetrics, shortHash, sleep, systemClock, VERSION } from '#lib'
 import { createNotifier, httpPost, notifying } from '#notify'
 import { type AnyController, fenced, runControllers, runElection, watchFilter } from '#runtime'
 import {
@@ -97,6 +98,8 @@ export interface ManagerOptions {
   /** Watch the Secrets of clusters: for the embedded home, and for one namespace whose role allows it. */
   readonly watchSecrets?: boolean
   readonly access?: ServerAccess
+  /** With `access`: the file that has its token, for runners. */
+  readonly tokenFile?: string
   /** In a cluster: let the runs of several namespaces share the identity and the disk of the manager. */
   readonly allowSharedRunner?: boolean
   /** Runners end with this process, as in a pod: stopping waits for them. Left out, they outlive it. */
@@ -150,7 +153,9 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     env,
     clock,
   }
-  const access = options.access ?? (await findAccess(chosen))
+  let copyForRunner = async (): Promise<unknown> => undefined
+  const access =
+    options.access ?? whenRenewed(await findAccess(chosen), () => void copyForRunner().catch(() => undefined))
   // Without an address for metrics nothing is recorded.
   const numbers = options.metrics && prometheusMetrics()
   const metrics = numbers ?? noMetrics
@@ -205,7 +210,11 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     undo.push(() => workloads.close())
     const parts: ManagerParts = { connection, workloads, clock, log, reach: (kubeconfig) => reach(kubeconfig, clock) }
     const homeNamespace = namespace ?? env['POD_NAMESPACE'] ?? 'capt-system'
+    const accepts = watchFilter(options.watchFilter, (key) =>
+      connection.informers.get(clusterKind(versions.cluster), key),
+    )
     const own = controllersOf({
+      accepts,
       groups: options.controllers,
       versions,
       objects,
@@ -243,7 +252,7 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       log,
       metrics,
       ...(namespace ? { namespace } : {}),
-      ...(options.watchFilter ? { accepts: watchFilter(options.watchFilter) } : {}),
+      accepts,
       ...(election ? { elected: election.elected } : {}),
     })
     // Work ends first, then the lease is given back.
@@ -287,7 +296,8 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
       undo.push(() => ending.abort())
       // A manager that is stopped before its caches are filled has nothing to ship.
       void Promise.all([synced, election?.elected]).then(
-        () => shipPipeline(objects, homeNamespace, { log, clock, signal: ending.signal }),
+        () =>
+          shipPipeline(objects, homeNamespace, { log, clock, signal: ending.signal, watchFilter: options.watchFilter }),
         () => undefined,
       )
     }
@@ -348,11 +358,14 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     /** Leads every run to the API server that the manager itself works for. */
     async function kubeconfigForRunner(): Promise<string> {
       const { workDir, kubeconfig, context } = options
-      if (options.access !== undefined) return await writeRunnerKubeconfig(workDir, access, true)
-      if (isServiceAccountChosen(chosen)) return await writeRunnerKubeconfig(workDir, access, false)
+      if (options.access !== undefined) return writeRunnerKubeconfig(workDir, access, options.tokenFile)
+      if (isServiceAccountChosen(chosen)) return writeRunnerKubeconfig(workDir, access)
       // A file that was named is read again by the runs, so that its credentials may change.
       if (kubeconfig !== undefined && context === undefined) return kubeconfig
-      return writeKubeconfig(workDir, await toSingleContext(chosen))
+      const copy = async () => writeKubeconfig(workDir, await toSingleContext(chosen))
+      // Runs that are refused read the copy again.
+      copyForRunner = copy
+      return await copy()
     }
 
     function startElection(to: ServerAccess, leaseNamespace: string) {
@@ -362,12 +375,12 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
         objects: client,
         clock,
         log,
-        lease: { namespace: leaseNamespace, name: leaseName(options.controllers) },
+        lease: { namespace: leaseNamespace, name: leaseName(options.controllers, options.watchFilter) },
         identity,
         onLost: () =>
           onLost(
             new CaptError('CAPT_LEADERSHIP_LOST', 'Leadership was lost: another manager may work now', {
-              hint: 'this process ends and starts anew',
+              hint: 'this process ends and starts again',
             }),
           ),
       })
@@ -380,8 +393,13 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
 
 const isFine = ({ status }: { readonly status: number }): boolean => status === 200
 
-function leaseName(groups: readonly ControllerGroup[]): string {
-  return groups.length === CONTROLLER_GROUPS.length ? LEASE : `${LEASE}-${[...groups].sort().join('-')}`
+/** Managers that share the work by controller or by label each have a leader. */
+function leaseName(groups: readonly ControllerGroup[], filter: string | undefined): string {
+  const parts = groups.length === CONTROLLER_GROUPS.length ? [] : [...groups].sort()
+  const shard = !filter
+    ? []
+    : ['filter', /^[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?$/.test(filter) ? filter : shortHash(filter)]
+  return [LEASE, ...parts, ...shard].join('-')
 }
 
 function kindsOf(controllers: readonly AnyController[], secrets: boolean) {

@@ -1,15 +1,19 @@
 // The kubeconfig by which runners reach the API server that the manager works for, and the pod that both run in.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PodIdentity } from '#engine'
 import type { ServerAccess } from '#kube'
-import { toKubeconfig } from '#lib'
+import { toKubeconfig, writeSecret } from '#lib'
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** `isFixed`: the token does not change. In a pod it is rotated on disk, so the runner reads the file. */
-export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, isFixed: boolean): Promise<string> {
-  const user = isFixed ? { token: (await to.credentials.current()).token } : { tokenFile: `${SERVICE_ACCOUNT}/token` }
+/** Tokens are rotated on disk, in a pod and in a home, so the runner reads the file. */
+export function writeRunnerKubeconfig(
+  workDir: string,
+  to: ServerAccess,
+  tokenFile = `${SERVICE_ACCOUNT}/token`,
+): string {
+  const user = { tokenFile }
   const caData = to.ca && Buffer.from(to.ca).toString('base64')
   const kubeconfig = toKubeconfig({ name: 'capt', server: to.server, caData, user, namespace: to.namespace })
   return writeKubeconfig(workDir, JSON.stringify(kubeconfig))
@@ -19,7 +23,7 @@ export async function writeRunnerKubeconfig(workDir: string, to: ServerAccess, i
 export function writeKubeconfig(workDir: string, text: string): string {
   mkdirSync(workDir, { recursive: true, mode: 0o700 })
   const path = join(workDir, 'kubeconfig')
-  writeFileSync(path, text, { mode: 0o600 })
+  writeSecret(path, text)
   return path
 }
 

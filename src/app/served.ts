@@ -4,6 +4,7 @@ import { AddonPipeline, type AnyObject, type ClusterApiVersion, machinePoolKind 
 import { defaultPipeline, type ServedVersions } from '#controllers'
 import { type Connection, isKubeError, kindFinder, type Objects, type Server, servedClusterApi, serverOf } from '#kube'
 import { CaptError, type Clock, type Log, messageOf, sleep } from '#lib'
+import { WATCH_FILTER_LABEL } from '#runtime'
 
 export async function servedVersions(connection: Connection): Promise<ServedVersions> {
   const server = serverOf(connection.client)
@@ -35,18 +36,25 @@ async function servedMachinePools(server: Server, version: ClusterApiVersion): P
 const FIRST_RETRY_MS = 1000
 const MAX_RETRY_MS = 300_000
 
+interface ShipOptions {
+  readonly log: Log
+  readonly clock: Clock
+  readonly signal?: AbortSignal
+  /** The pipeline belongs to the managers with this value. */
+  readonly watchFilter?: string | undefined
+}
+
 /**
  * The pipeline that comes with capt is made once; people may change or delete what they do not want. An API server that
  * cannot take it yet is asked again, with a growing delay, until the signal ends it.
  */
-export async function shipPipeline(
-  objects: Objects,
-  namespace: string,
-  { log, clock, signal }: { readonly log: Log; readonly clock: Clock; readonly signal?: AbortSignal },
-): Promise<void> {
+export async function shipPipeline(objects: Objects, namespace: string, options: ShipOptions): Promise<void> {
+  const { log, clock, signal, watchFilter } = options
+  const pipeline = defaultPipeline(namespace)
+  const labels = { ...pipeline.metadata.labels, ...(watchFilter ? { [WATCH_FILTER_LABEL]: watchFilter } : {}) }
   for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
     try {
-      await objects.create<AnyObject>(AddonPipeline, defaultPipeline(namespace))
+      await objects.create<AnyObject>(AddonPipeline, { ...pipeline, metadata: { ...pipeline.metadata, labels } })
       return
     } catch (error) {
       if (isKubeError(error, 'AlreadyExists')) return

@@ -7,10 +7,14 @@ import { type Client, connect, createClient, type Objects, readKubeconfigText, t
 import { type Clock, sha256 } from '#lib'
 
 const BURST_MS = 100
+/** A manager has hundreds of workload clusters: it asks each seldom, and keeps few connections. */
+const POOL = { mostSockets: 2, idleMs: 1_000 }
 const BACKOFF_MS = [200, 5_000] as const
 
 interface Open {
   readonly hash: string
+  /** When the Secret was last read, on the monotonic clock. */
+  readAtMs: number
   readonly access: ServerAccess
   readonly client: Client
 }
@@ -27,7 +31,9 @@ export function openWorkloads(
 ): WorkloadConnections {
   const connections = new Map<string, Open>()
 
-  async function open(cluster: Key): Promise<Workload | undefined> {
+  async function open(cluster: Key, maxAgeSeconds = 0): Promise<Workload | undefined> {
+    const known = connections.get(keyText(cluster))
+    if (known && clock.monotonic() - known.readAtMs < maxAgeSeconds * 1000) return workloadOf(known)
     const name = `${cluster.name}-kubeconfig`
     const secret = await objects.get<Secret>(SecretKind, { ...cluster, name })
     const value = secret?.data?.['value']
@@ -37,11 +43,15 @@ export function openWorkloads(
       return undefined
     }
     const hash = sha256(value)
-    if (before?.hash === hash) return workloadOf(before)
+    const readAtMs = clock.monotonic()
+    if (before?.hash === hash) {
+      before.readAtMs = readAtMs
+      return workloadOf(before)
+    }
     before?.client.close()
     const origin = `Secret ${keyText({ ...cluster, name })}`
     const access = await readKubeconfigText(Buffer.from(value, 'base64').toString('utf8'), { origin, clock })
-    const opened: Open = { hash, access, client: createClient(access, { clock }) }
+    const opened: Open = { hash, readAtMs, access, client: createClient(access, { clock, pool: POOL }) }
     connections.set(keyText(cluster), opened)
     return workloadOf(opened)
   }

@@ -43,13 +43,9 @@ export interface Arguments {
   readonly positionals: readonly string[]
 }
 
-/** Headings of `capt help`, in its order. */
-export const GROUPS = ['Run capt', 'Clusters', 'Terraform', 'Karpenter', 'Versions and errors'] as const
-
 export interface Command {
   /** Words after `capt`: `describe`, `karpenter convert`. */
   readonly name: string
-  readonly group: (typeof GROUPS)[number]
   /** One line, without a period at its end. */
   readonly summary: string
   /**
@@ -59,8 +55,8 @@ export interface Command {
   readonly positionals?: string
   /** For programs: neither help nor the page of commands lists it. */
   readonly hidden?: boolean
-  /** Help shows these below the usage. */
-  readonly examples: readonly { readonly run: string; readonly about: string }[]
+  /** What follows `capt`, and what it does. Help shows these below the usage. */
+  readonly examples: Readonly<Record<string, string>>
   readonly options: Readonly<Record<string, Option>>
   /**
    * Who must be waited for after Ctrl-C. `stops`: runs until it is stopped, and closes in order. `finishes`: ends what
@@ -78,16 +74,18 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 }
 
+const ENGINES = ['terraform', 'tofu', 'simulated']
+
 /** What --engine may be: a name that is looked up on the PATH, or a path. */
 export const ENGINE_OPTION = {
   engine: {
     type: 'string',
-    value: 'terraform|tofu|simulated',
+    value: ENGINES.join('|'),
     about: 'What runs Terraform; what is on the PATH otherwise.',
     check: (value) =>
-      ['terraform', 'tofu', 'simulated'].includes(value) || value.includes('/')
+      ENGINES.includes(value) || value.includes('/')
         ? undefined
-        : 'one of: terraform, tofu, simulated; or the path of a program, such as ./terraform',
+        : `one of: ${ENGINES.join(', ')}; or the path of a program, such as ./terraform`,
   },
 } as const satisfies Record<string, Option>
 
@@ -127,7 +125,24 @@ export function approvalOf(values: Arguments['values']): {
   return { ...(mode ? { mode } : {}), ...(expirySeconds === undefined ? {} : { expirySeconds }) }
 }
 
-export function checkValue(name: string, { check }: Option, value: unknown): void {
+/** Every option whose value is a DURATION is checked before anything begins. */
+const durationFault =
+  ({ value }: Option) =>
+  (text: string): string | undefined => {
+    const isOff = text === 'false' && value === 'DURATION|false'
+    return isOff || isDuration(text) ? undefined : 'a duration such as 90s, 30m or 1h30m'
+  }
+
+function isDuration(text: string): boolean {
+  try {
+    return parseDuration(text) >= 0
+  } catch {
+    return false
+  }
+}
+
+export function checkValue(name: string, option: Option, value: unknown): void {
+  const check = option.check ?? (/^DURATION\b/.test(option.value ?? '') ? durationFault(option) : undefined)
   for (const text of [value].flat()) {
     const hint = typeof text === 'string' ? check?.(text) : undefined
     if (hint !== undefined) throw new CaptError('CAPT_USAGE', `--${name} cannot be "${text}"`, { hint })
@@ -140,6 +155,10 @@ export const CONNECTION_OPTIONS = {
   context: { type: 'string', value: 'NAME', about: "Context to use; the file's current one otherwise." },
   namespace: { type: 'string', short: 'n', value: 'NAME', about: "Namespace; the context's otherwise." },
 } as const satisfies Record<string, Option>
+
+/** `-f`, once for each file. */
+export const filesOption = (about: string) =>
+  ({ filename: { type: 'string', short: 'f', value: 'FILE', multiple: true, about } }) as const
 
 export function connectionOf(args: Arguments): SessionOptions {
   const text = (name: string) => (typeof args.values[name] === 'string' ? (args.values[name] as string) : undefined)

@@ -58,6 +58,12 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/run/restore.ts'),
   },
   {
+    name: 'restore settle',
+    group: 'Run capt',
+    summary: 'Close the runs of a management cluster that was restored from a snapshot',
+    load: () => import('./commands/run/restore-settle.ts'),
+  },
+  {
     name: 'runner',
     group: 'Run capt',
     summary: 'Do one Terraform run; managers start it, people need not',
@@ -78,7 +84,7 @@ export const COMMANDS: readonly Entry[] = [
   {
     name: 'adopt',
     group: 'Clusters',
-    summary: 'Adopt an EKS cluster that capt did not make: kubeconfig and add-ons, nothing created or destroyed',
+    summary: 'Adopt an EKS cluster that capt did not make: read only, or whole with its Terraform state',
     load: () => import('./commands/clusters/adopt.ts'),
   },
   {
@@ -158,6 +164,12 @@ export const COMMANDS: readonly Entry[] = [
     group: 'Clusters',
     summary: 'Show the steps of an upgrade in order, with the evidence for each',
     load: () => import('./commands/clusters/upgrade-plan.ts'),
+  },
+  {
+    name: 'withdraw',
+    group: 'Clusters',
+    summary: 'Remove add-ons from a cluster that lives, once it is known which pods have nowhere to go',
+    load: () => import('./commands/clusters/withdraw.ts'),
   },
   {
     name: 'approve',

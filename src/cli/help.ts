@@ -1,8 +1,19 @@
 // Help texts, made from the commands: usage, examples, options.
-import { type Command, GROUPS } from './command.ts'
+import type { Command } from './command.ts'
+
+/** Headings of `capt help` by the folder of their commands, in the order of help. */
+export const GROUPS = {
+  run: 'Run capt',
+  clusters: 'Clusters',
+  terraform: 'Terraform',
+  karpenter: 'Karpenter',
+  versions: 'Versions and errors',
+} as const
 
 /** What the table of commands knows of each without loading it. */
-export interface Entry extends Pick<Command, 'name' | 'group' | 'summary' | 'hidden'> {
+export interface Entry extends Pick<Command, 'name' | 'summary' | 'hidden'> {
+  /** Its heading in the overview; none for a program of one command. */
+  readonly group?: (typeof GROUPS)[keyof typeof GROUPS]
   load(): Promise<{ readonly command: Command }>
 }
 
@@ -17,7 +28,7 @@ export function overview(all: readonly Entry[]): string {
     '  capt demo                    see all of it on this machine, without a cloud account',
     '  capt up --data ./home        an embedded control plane in one process',
     '',
-    ...GROUPS.flatMap((group) => [group, ...rowsOf(group), '']),
+    ...Object.values(GROUPS).flatMap((group) => [group, ...rowsOf(group), '']),
     'capt COMMAND --help shows examples and options.',
     '',
   ].join('\n')
@@ -34,7 +45,7 @@ export function commandHelp(command: Command): string {
     `Usage: capt ${command.name}${command.positionals ? ` ${command.positionals}` : ''}${options.length > 0 ? ' [options]' : ''}`,
     '',
     command.summary,
-    ...command.examples.flatMap(({ run, about }) => ['', `# ${about}`, `capt ${run}`]),
+    ...Object.entries(command.examples).flatMap(([run, about]) => ['', `# ${about}`, `capt ${run}`]),
     ...(options.length > 0
       ? ['', 'Options', ...options.map(([flag, about]) => `  ${flag.padEnd(width)}  ${about}`)]
       : []),

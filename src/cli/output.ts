@@ -1,28 +1,28 @@
 // How commands print: -o json|yaml, tables, colours, questions.
 import picocolors from 'picocolors'
+import { toYaml } from '#api'
 import { CaptError } from '#lib'
 import type { RenderOptions, State } from '#view'
-import type { Arguments, Io, Option } from './command.ts'
+import { type Arguments, EXIT, type Io, type Option } from './command.ts'
 
 export const OUTPUT_OPTION = {
-  output: { type: 'string', short: 'o', value: 'json|yaml|wide', about: 'Print data instead of text for people.' },
+  output: { type: 'string', short: 'o', value: 'json|yaml', about: 'Print data instead of text for people.' },
 } as const satisfies Record<string, Option>
 
 type Output = 'json' | 'yaml' | 'wide' | undefined
 
-export function outputOf(args: Arguments, allowed: readonly string[] = ['json', 'yaml', 'wide']): Output {
+export function outputOf(args: Arguments, allowed: readonly string[] = ['json', 'yaml']): Output {
   const { output } = args.values
   if (output === undefined) return undefined
   if (typeof output === 'string' && allowed.includes(output)) return output as Output
-  throw new CaptError('CAPT_USAGE', `--output ${String(output)} is not known`, {
+  throw new CaptError('CAPT_USAGE', `--output cannot be "${String(output)}"`, {
     hint: `one of: ${allowed.join(', ')}`,
   })
 }
 
 export async function printData(data: unknown, output: 'json' | 'yaml', io: Io): Promise<void> {
   if (output === 'json') return io.stdout.write(`${JSON.stringify(data, null, 2)}\n`)
-  const { stringify } = await import('yaml')
-  io.stdout.write(stringify(data, { lineWidth: 0, aliasDuplicateObjects: false }))
+  io.stdout.write(toYaml(data))
 }
 
 /** Colours a text by the state that it names. */
@@ -50,12 +50,18 @@ export const YES_OPTION = {
   yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
 } as const satisfies Record<string, Option>
 
+/** The last line of every dry run. */
+export function endDryRun(io: Io): number {
+  io.stderr.write('Nothing was changed\n')
+  return EXIT.fine
+}
+
 /** Asks before something is destroyed; without a terminal the answer must come as --yes. */
 export async function confirm(question: string, args: Arguments, io: Io): Promise<boolean> {
   if (args.values['yes'] === true) return true
   if (!io.stderr.isTerminal) {
-    throw new CaptError('CAPT_USAGE', `${question} needs an answer`, {
-      hint: 'add --yes when nobody is there to answer',
+    throw new CaptError('CAPT_USAGE', `Nobody is there to answer: ${question}`, {
+      hint: 'add --yes to do it without the question',
     })
   }
   io.stderr.write(`${question} [y/N] `)

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { CaptError, closest, isCaptError, messageOf } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, checkValue, EXIT, Interrupted, type Io } from './command.ts'
+import { hangingLine } from './hanging-line.ts'
 import { commandHelp, type Entry, overview } from './help.ts'
 
 export async function run(argv: readonly string[], io: Io, commands: readonly Entry[]): Promise<number> {
@@ -130,9 +131,10 @@ export function report(error: unknown, io: Io): number {
   if (io.signal.aborted && (error instanceof Interrupted || error === io.signal.reason || isAbort(error)))
     return reportInterrupt(error, io)
   const code = isCaptError(error) ? error.code : 'CAPT_INTERNAL'
-  io.stderr.write(`error: ${messageOf(error)}  ${code}\n`)
-  if (isCaptError(error) && error.at) io.stderr.write(`  at   ${error.at}\n`)
-  if (isCaptError(error) && error.hint) io.stderr.write(`  hint ${error.hint}\n`)
+  const write = (head: string, text: string) => io.stderr.write(hangingLine(head, text, io.stderr))
+  write('error: ', `${messageOf(error)}  ${code}`)
+  if (isCaptError(error) && error.at && !error.message.startsWith(error.at)) write('  at   ', error.at)
+  if (isCaptError(error) && error.hint) write('  hint ', error.hint)
   if (!isCaptError(error) && io.env['CAPT_DEBUG'] && error instanceof Error) io.stderr.write(`${error.stack}\n`)
   return code === 'CAPT_USAGE' ? EXIT.usage : EXIT.failed
 }

@@ -2,7 +2,7 @@
 // default. Unknown keys and wrong types in the file are refused, so that a typo is not silently a default.
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { CaptError, isPlainObject, messageOf, ownValue } from '#lib'
+import { CaptError, fileFaultOf, isPlainObject, ownValue } from '#lib'
 import { type Arguments, checkValue, type Io, type Option } from './command.ts'
 
 export const CONFIG_OPTION = {
@@ -54,8 +54,9 @@ async function readFile(file: string, options: Readonly<Record<string, Option>>,
     const { parse } = await import('yaml')
     parsed = parse(readFileSync(path, 'utf8'))
   } catch (cause) {
-    throw new CaptError('CAPT_SETTING_INVALID', `The config file cannot be read: ${messageOf(cause)}`, {
+    throw new CaptError('CAPT_SETTING_INVALID', `The config file cannot be read: ${fileFaultOf(cause)}`, {
       at: file,
+      hint: 'name a YAML or JSON file with --config or CAPT_CONFIG',
       cause,
     })
   }

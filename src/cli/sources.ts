@@ -2,8 +2,9 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { checkManifests, type Manifest, readManifests, toCaptError, upgradeManifests } from '#api'
-import { CaptError, messageOf } from '#lib'
+import { CaptError, fileFaultOf } from '#lib'
 import type { Io } from './command.ts'
+import { hangingLine } from './hanging-line.ts'
 
 interface SourceText {
   readonly name: string
@@ -39,10 +40,12 @@ export async function loadManifests(files: readonly string[], io: Io): Promise<r
   for (const note of upgraded.notes) io.stderr.write(`note: ${note}\n`)
   const [first, ...more] = checkManifests(upgraded.manifests)
   if (!first) return upgraded.manifests
-  for (const fault of more.slice(0, 20))
-    io.stderr.write(
-      `also: ${fault.subject}: ${fault.path ? `${fault.path}: ` : ''}${fault.message}\n  at   ${fault.at}\n${fault.hint ? `  hint ${fault.hint}\n` : ''}`,
-    )
+  const write = (head: string, text: string) => io.stderr.write(hangingLine(head, text, io.stderr))
+  for (const { subject, path, message, at, hint } of more.slice(0, 20)) {
+    write('also: ', `${subject}: ${path ? `${path}: ` : ''}${message}`)
+    write('  at   ', at)
+    if (hint) write('  hint ', hint)
+  }
   const error = toCaptError(first, more.length)
   throw new CaptError(error.code, error.message, {
     at: first.at,
@@ -59,7 +62,7 @@ export async function readSource(name: string, io: Io): Promise<SourceText> {
   try {
     return { name, text: await readFile(resolve(io.cwd, name), 'utf8') }
   } catch (error) {
-    throw new CaptError('CAPT_FILE_UNREADABLE', `${name} cannot be read: ${messageOf(error)}`, {
+    throw new CaptError('CAPT_FILE_UNREADABLE', `${name} cannot be read: ${fileFaultOf(error)}`, {
       hint: 'give a file or folder that exists',
       cause: error,
     })

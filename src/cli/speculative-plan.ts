@@ -6,8 +6,9 @@ import { type PlanText, readPlanText } from '#engine'
 import type { Connected } from '#kube'
 import { boundedName, CaptError, sleep } from '#lib'
 import type { Io } from './command.ts'
+import { createReporter } from './progress/reporter.ts'
 
-const LOOK_MS = 250
+const POLL_MS = 250
 
 export async function planSpeculatively(
   { objects, namespace }: Connected,
@@ -32,6 +33,7 @@ export async function planSpeculatively(
     } as WorkspaceTemplateApply['spec'],
   })
   const until = io.clock.monotonic() + waitMs
+  const reporter = createReporter(io)
   try {
     for (;;) {
       const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
@@ -49,9 +51,11 @@ export async function planSpeculatively(
               : 'check that capt up or the manager is running, or wait longer: --wait 10m',
           },
         )
-      await sleep(io.clock, LOOK_MS, io.signal)
+      reporter.live(`plan of ${target}: ${ready?.message || 'not begun yet'}`)
+      await sleep(io.clock, POLL_MS, io.signal)
     }
   } finally {
+    reporter.close()
     await objects.delete(WorkspaceTemplateApply, key)
   }
 }

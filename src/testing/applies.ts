@@ -1,5 +1,7 @@
-// Builders for templates and applies: a test names what matters to it and nothing else.
+// Builders for templates, applies and what a decision about an apply observes: a test names what matters to it alone.
 import type { WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { NO_DRIFT_DETECTION } from '../controllers/workspace-apply/drift/observe.ts'
+import { type Observed, ownerOf } from '../controllers/workspace-apply/observe.ts'
 
 type TemplateSpec = WorkspaceTemplate['spec']['template']['spec']
 type ApplySpec = WorkspaceTemplateApply['spec']
@@ -40,5 +42,31 @@ export function anApply(
       suspend: false,
       ...spec,
     },
+  }
+}
+
+/** An apply that nothing holds back, without a run so far. */
+export function anObservedApply(apply: WorkspaceTemplateApply, over: Partial<Observed> = {}): Observed {
+  return {
+    apply,
+    owner: ownerOf(apply),
+    view: { record: undefined, activity: 'idle', cancelling: false },
+    paused: undefined,
+    template: undefined,
+    forbidden: undefined,
+    rendering: undefined,
+    recheckSeconds: undefined,
+    missingSecrets: [],
+    unready: [],
+    cycle: undefined,
+    dependents: [],
+    slot: { is: 'now' },
+    approval: { policy: { mode: 'Auto', guard: [], expirySeconds: 3600 }, answer: undefined, leftSeconds: 0 },
+    drift: NO_DRIFT_DETECTION,
+    dueInSeconds: 0,
+    deletionLeftSeconds: undefined,
+    credentialsChanged: false,
+    retryToken: undefined,
+    ...over,
   }
 }

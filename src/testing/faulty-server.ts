@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { type AnyObject, apiVersionOf, type KindRef } from '#api'
 import { isKubeError, matchesLabels, type Patch, type ServerAccess, type WriteOptions } from '#kube'
 import { createAuthority, issueCertificate, parseJson } from '#lib'
-import { createMemoryStorage, type MemoryStorage, type StoredEvent } from './memory-storage.ts'
+import { createMemoryStorage, type MemoryStorage, type StoredEvent } from './memory/storage.ts'
 import { parseTarget, statusOf, type Target } from './rest-paths.ts'
 
 type Fault =

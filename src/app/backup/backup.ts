@@ -14,7 +14,7 @@ import {
   unpackFiles,
 } from '#apiserver'
 import { type AccessOptions, createClient, isKubeError, loadKubeconfig } from '#kube'
-import { CaptError, type Clock, isCaptError, messageOf, toTimestamp, VERSION } from '#lib'
+import { CaptError, type Clock, fileFaultOf, isCaptError, messageOf, toTimestamp, VERSION } from '#lib'
 
 /** Where a key of 32 bytes is: a file, or a shell command that prints it. */
 export type KeyPlace = { readonly file: string } | { readonly command: string }
@@ -89,7 +89,7 @@ async function download(options: AccessOptions): Promise<Buffer> {
 
 const noHome = (server: string, cause?: unknown): CaptError =>
   new CaptError('CAPT_BACKUP_NO_HOME', `${server} is not an embedded home of this version`, {
-    hint: 'a management cluster is backed up with its own tools: docs/backup.md says what to include',
+    hint: 'a management cluster is backed up with its own tools (capt explain CAPT_BACKUP_NO_HOME says what to include)',
     cause,
   })
 
@@ -161,7 +161,7 @@ function readWhole(file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new CaptError('CAPT_BACKUP_UNREADABLE', `${file} cannot be read: ${messageOf(error)}`, {
+    throw new CaptError('CAPT_BACKUP_UNREADABLE', `${file} cannot be read: ${fileFaultOf(error)}`, {
       hint: 'name a file that capt backup wrote',
       cause: error,
     })

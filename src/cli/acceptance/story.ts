@@ -37,7 +37,7 @@ export interface Result {
 const NAMESPACE = 'default'
 const ClusterKind = clusterKind('v1beta2')
 const DELETION_MS = 2 * 3_600_000
-const LOOK_MS = 1000
+const POLL_MS = 1000
 /** A part that needs a person for this long gets none: nobody is there, and time is money. */
 const STALLED_MS = 60_000
 
@@ -126,7 +126,7 @@ async function untilStalled({ cluster }: Setting, connected: Connected, io: Io):
     const stop = objects && stopsIn(clusterTree(objects)).find(({ state }) => state === 'stalled')?.stop
     since = stop ? (since ?? io.clock.monotonic()) : undefined
     if (since !== undefined && io.clock.monotonic() - since >= STALLED_MS) return stop!.what
-    const goesOn = await sleep(io.clock, LOOK_MS, io.signal).then(
+    const goesOn = await sleep(io.clock, POLL_MS, io.signal).then(
       () => true,
       () => false,
     )
@@ -167,7 +167,7 @@ async function runPod(setting: Setting, waitMs: number, io: Io): Promise<string>
     }
     if (io.signal.aborted) throw failure('interrupted')
     if (io.clock.monotonic() - begun > waitMs) throw limitReached(setting)
-    await sleep(io.clock, LOOK_MS, io.signal).catch(() => undefined)
+    await sleep(io.clock, POLL_MS, io.signal).catch(() => undefined)
   }
 }
 

@@ -1,8 +1,8 @@
 // What the demo shows: chapters, facts with their time, and what other commands print. The terminal and the transcript of
 // --record get the same, each in its own width.
 import picocolors from 'picocolors'
-import { type Clock, formatDuration } from '#lib'
-import { type RenderOptions, type State, wrapWords } from '#view'
+import { type Clock, formatDuration, wrapWords } from '#lib'
+import type { RenderOptions, State } from '#view'
 import type { Io } from '../command.ts'
 import { painter } from '../output.ts'
 

@@ -8,7 +8,7 @@ import type { Io } from '../command.ts'
 import { runText } from '../progress/cluster.ts'
 import type { Screen } from './screen.ts'
 
-const LOOK_MS = 200
+const POLL_MS = 200
 export const CLUSTER = { namespace: 'default', name: 'demo' } as const
 
 /** Thrown when the time is over or the demo was interrupted. */
@@ -26,9 +26,9 @@ export interface Story {
   /** The cluster with all that belongs to it; undefined when it is gone. */
   read(): Promise<ClusterObjects | undefined>
   /** Looks until there is an answer, and shows meanwhile what is under way. */
-  until<T>(waitsFor: string, look: (objects: ClusterObjects) => Answer<T>): Promise<T>
+  until<T>(waitsFor: string, check: (objects: ClusterObjects) => Answer<T>): Promise<T>
   /** The same, also when the cluster is gone. */
-  watch<T>(waitsFor: string, look: (objects: ClusterObjects | undefined) => Answer<T>): Promise<T>
+  watch<T>(waitsFor: string, check: (objects: ClusterObjects | undefined) => Answer<T>): Promise<T>
   /** Facts of the cluster that are not on the screen yet. */
   report(objects: ClusterObjects): void
 }
@@ -56,14 +56,14 @@ export function createStory({ home, io, screen, timeoutMs }: StoryOptions): Stor
       throw error
     }
   }
-  const watch: Story['watch'] = async (waitsFor, look) => {
+  const watch: Story['watch'] = async (waitsFor, check) => {
     for (;;) {
       if (io.signal.aborted || screen.elapsedMs() > timeoutMs) throw new Ended(waitsFor)
       const found = await read()
-      const answer = await look(found)
+      const answer = await check(found)
       if (answer !== undefined) return answer
       screen.live(engineWord((found && runText(found, { ...io, stderr: io.stdout })) ?? waitsFor))
-      await sleep(io.clock, LOOK_MS, io.signal).catch(() => {
+      await sleep(io.clock, POLL_MS, io.signal).catch(() => {
         throw new Ended(waitsFor)
       })
     }
@@ -82,7 +82,7 @@ export function createStory({ home, io, screen, timeoutMs }: StoryOptions): Stor
         screen.fact({ ...milestone, word: engineWord(milestone.word), state: stateOfMilestone(milestone) })
       }
     },
-    until: (waitsFor, look) => watch(waitsFor, (found) => found && look(found)),
+    until: (waitsFor, check) => watch(waitsFor, (found) => found && check(found)),
     watch,
   }
 }

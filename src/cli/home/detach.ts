@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { CaptError, sleep } from '#lib'
 import type { Arguments, Io, Option } from '../command.ts'
 
-const LOOK_MS = 100
+const POLL_MS = 100
 
 interface Detached {
   readonly pid: number
@@ -62,6 +62,6 @@ export async function startDetached(words: readonly string[], dataDir: string, i
         at: log,
         hint: text.trimEnd().split('\n').slice(-3).join(' ').slice(0, 400) || 'see its log',
       })
-    await sleep(io.clock, LOOK_MS, io.signal)
+    await sleep(io.clock, POLL_MS, io.signal)
   }
 }

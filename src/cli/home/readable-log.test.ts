@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eventLine, logLine } from './readable-log.ts'
 
+const FILE = { isTerminal: false, columns: 80 }
 const NOW = Date.parse('2026-01-01T07:15:36Z')
 
 describe('The log for people', () => {
@@ -16,12 +17,34 @@ describe('The log for people', () => {
       regarding: { kind: 'WorkspaceTemplateApply', name: 'demo-vpc', namespace: 'default' },
     }
     assert.equal(
-      eventLine(event, NOW),
+      eventLine(event, NOW, FILE),
       '07:15:36! WorkspaceTemplateApply/demo-vpc     RunFailed         attempt 1 failed: no network\n',
     )
     const other = { ...event, type: 'Normal', regarding: { ...event.regarding, namespace: 'shop' } }
-    assert.match(eventLine(other, NOW), /^07:15:36 {2}WorkspaceTemplateApply\/shop\/demo-vpc /)
+    assert.match(eventLine(other, NOW, FILE), /^07:15:36 {2}WorkspaceTemplateApply\/shop\/demo-vpc /)
   })
+
+  for (const [columns, expected] of [
+    [100, `${'07:15:36! WorkspaceTemplateApply/demo-vpc     RunFailed'.padEnd(64)}attempt 1 failed: no network\n`],
+    [
+      90,
+      `${'07:15:36! WorkspaceTemplateApply/demo-vpc     RunFailed'.padEnd(64)}attempt 1 failed: no\n${' '.repeat(64)}network\n`,
+    ],
+    [60, `07:15:36! WorkspaceTemplateApply/demo-vpc     RunFailed\n${' '.repeat(10)}attempt 1 failed: no network\n`],
+  ] as const)
+    it(`is broken between words on a terminal of ${columns} columns`, () => {
+      const regarding = { kind: 'WorkspaceTemplateApply', name: 'demo-vpc', namespace: 'default' }
+      const event = {
+        apiVersion: '',
+        kind: '',
+        metadata: { name: 'x' },
+        type: 'Warning',
+        reason: 'RunFailed',
+        regarding,
+      }
+      const note = 'attempt 1 failed: no network'
+      assert.equal(eventLine({ ...event, note }, NOW, { isTerminal: true, columns }), expected)
+    })
 
   it('turns a JSON line into text and leaves others as they are', () => {
     const line = JSON.stringify({

@@ -1,8 +1,9 @@
 // The log of `capt up` for people: one line per Kubernetes event and per warning of the program.
 import { type AnyObject, EventKind } from '#api'
-import { connect, readKubeconfigText } from '#kube'
+import { connect, type ServerAccess } from '#kube'
 import { parseJson } from '#lib'
 import type { Io, Sink } from '../command.ts'
+import { hangingLine } from '../hanging-line.ts'
 
 interface EventObject extends AnyObject {
   readonly type?: string
@@ -13,12 +14,13 @@ interface EventObject extends AnyObject {
 }
 
 /** `07:15:36  WorkspaceTemplateApply/demo-vpc  RunStarted  Starting terraform apply` */
-export function eventLine(event: EventObject, nowMs: number): string {
+export function eventLine(event: EventObject, nowMs: number, sink: Omit<Sink, 'write'>): string {
   const { regarding, reason = '', note = '', type } = event
   const namespace = regarding?.namespace === 'default' ? '' : `${regarding?.namespace ?? ''}/`
   const mark = type === 'Warning' ? '! ' : '  '
   const about = `${regarding?.kind ?? ''}/${namespace}${regarding?.name ?? ''}`
-  return `${timeOf(nowMs)}${mark}${about.padEnd(34)}  ${reason.padEnd(16)}  ${note.replace(/\s+/g, ' ').trim()}\n`
+  const head = `${timeOf(nowMs)}${mark}${about.padEnd(34)}  ${reason.padEnd(16)}  `
+  return hangingLine(head, note.replace(/\s+/g, ' ').trim(), sink)
 }
 
 const timeOf = (ms: number): string => new Date(ms).toISOString().slice(11, 19)
@@ -42,8 +44,7 @@ export function logLine(line: string): string {
 export const readableSink = (to: Sink): { write(line: string): void } => ({ write: (line) => to.write(logLine(line)) })
 
 /** Prints events as they come, those of the past left out, until it is closed. */
-export async function followEvents(kubeconfig: string, isShown: (isWarning: boolean) => boolean, io: Io) {
-  const access = await readKubeconfigText(kubeconfig, { origin: 'the embedded home', clock: io.clock })
+export async function followEvents(access: ServerAccess, isShown: (isWarning: boolean) => boolean, io: Io) {
   const connection = connect(access, { clock: io.clock })
   const { informers } = connection
   let isListed = false
@@ -51,7 +52,7 @@ export async function followEvents(kubeconfig: string, isShown: (isWarning: bool
   informers.onChange(EventKind, ({ type, object }) => {
     const event = object as unknown as EventObject
     if (isListed && type !== 'deleted' && isShown(event.type === 'Warning'))
-      io.stderr.write(eventLine(event, io.clock.now()))
+      io.stderr.write(eventLine(event, io.clock.now(), io.stderr))
   })
   informers.start()
   await informers.synced()

@@ -1,5 +1,6 @@
 // What an import makes of each object, as text for people.
 import type { Assignment, Outcome } from '#import'
+import { counted } from '#lib'
 
 const WIDTH = 9
 
@@ -31,6 +32,6 @@ function stateLines({ apply, state, refusal }: Assignment): readonly string[] {
   if (!state) return [`${'no state'.padEnd(WIDTH)}${name}: its first run makes everything`]
   const { serial, addresses } = state.info
   return [
-    `${'state'.padEnd(WIDTH)}${name}: serial ${serial}, ${addresses.length} resources, from Secret ${state.secret}`,
+    `${'state'.padEnd(WIDTH)}${name}: serial ${serial}, ${counted(addresses.length, 'resource')}, from Secret ${state.secret}`,
   ]
 }

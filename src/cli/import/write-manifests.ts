@@ -1,7 +1,7 @@
 // Writes the manifests that an import makes: to standard output, or one file per object.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { UnknownObject } from '#api'
+import { toYaml, type UnknownObject } from '#api'
 import { type Assignment, annotated, type Mapped, paused } from '#import'
 import { CaptError, messageOf } from '#lib'
 import type { Io } from '../command.ts'
@@ -16,8 +16,7 @@ export async function writeManifests(
   const hasStates = assignments.some(({ state }) => state)
   const standing = applies.filter(({ owner }) => owner === undefined).map(({ object }) => object)
   const written = hasStates ? [...objects.map(paused), ...standing.map(annotated)] : [...objects, ...standing]
-  const { stringify } = await import('yaml')
-  const texts = written.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }))
+  const texts = written.map((object) => toYaml(inOrder(object)))
   if (folder === undefined) io.stdout.write(texts.join('---\n'))
   else {
     const paths = fileNames(written).map((name) => join(folder, name))
@@ -28,6 +27,11 @@ export async function writeManifests(
     io.stderr.write(
       'The state is not in them, so they are written paused; the same command with --apply brings the state and resumes\n',
     )
+}
+
+/** As people write a manifest: what it is, then its name, then the rest. */
+function inOrder({ apiVersion, kind, metadata, ...rest }: UnknownObject): UnknownObject {
+  return { apiVersion, kind, metadata, ...rest }
 }
 
 /** `captcluster-demo.yaml`; the namespace is added where two would have the same name. */

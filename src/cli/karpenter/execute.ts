@@ -7,6 +7,7 @@ import {
   type Options,
   planInstall,
   probe,
+  type Survey,
   verify,
 } from '#karpenter'
 import { CaptError } from '#lib'
@@ -22,9 +23,15 @@ export const CHANGE_OPTIONS = {
 } as const satisfies Record<string, Option>
 
 /** False when something refused, or nobody agreed. */
-export async function executePlan(command: string, args: Arguments, io: Io, options: Options): Promise<boolean> {
+export async function executePlan(
+  command: string,
+  args: Arguments,
+  io: Io,
+  optionsFor: (survey: Survey) => Promise<Options>,
+): Promise<boolean> {
   const code = await atSite(command, args, io, async (site) => {
     const survey = await site.survey()
+    const options = await optionsFor(survey)
     const { name } = survey.cluster
     if (options.isUpgrade && !survey.kubernetes.journal)
       throw new CaptError('CAPT_KARPENTER_JOURNAL', `capt has not installed Karpenter in ${name}`, {

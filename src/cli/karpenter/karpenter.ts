@@ -1,6 +1,18 @@
 // What the commands of Karpenter share: their options, the cluster they are about, and a plan as text.
 import type { OpenSite } from '#app'
-import { convert, describe, isRefused, type Options, type Plan, type Refusal, readManifests } from '#karpenter'
+import { karpenterNames } from '#catalog'
+import {
+  convert,
+  describe,
+  hasPlaceholder,
+  imageForPools,
+  isRefused,
+  type Options,
+  type Plan,
+  type Refusal,
+  readManifests,
+  type Survey,
+} from '#karpenter'
 import { CaptError, parseDuration } from '#lib'
 import { type Branch, renderTree } from '#view'
 import type { Arguments, Io, Option } from '../command.ts'
@@ -52,6 +64,11 @@ export const PLAN_OPTIONS = {
     type: 'boolean',
     about: 'Bring Flux into a cluster that has none, to install the chart; uninstall removes it unless others use it.',
   },
+  ami: {
+    type: 'string',
+    value: 'ALIAS',
+    about: 'Image of the nodes, for example al2023@v20261102; what EKS recommends today otherwise.',
+  },
   provisioner: {
     type: 'string',
     value: 'FILE',
@@ -84,7 +101,7 @@ export async function atSite(
     clock: io.clock,
     signal: io.signal,
     waitMs: parseDuration(textOf(args, 'wait') ?? '15m'),
-    say: (text) => io.stderr.write(`${text}\n`),
+    report: (text) => io.stderr.write(`${text}\n`),
   })
   try {
     return await work(site)
@@ -93,7 +110,9 @@ export async function atSite(
   }
 }
 
-export async function planOptionsOf(args: Arguments, io: Io, instanceProfile: string): Promise<Options> {
+/** Reads the pools of a file last: they boot the image that the survey found. */
+export async function planOptionsOf(args: Arguments, io: Io, survey: Survey): Promise<Options> {
+  const image = textOf(args, 'ami')
   const given = {
     subnets: args.values['subnet'] as readonly string[] | undefined,
     securityGroup: textOf(args, 'security-group'),
@@ -104,28 +123,38 @@ export async function planOptionsOf(args: Arguments, io: Io, instanceProfile: st
     discoveryTag: textOf(args, 'discovery-tag'),
     replaceAutoscaler: args.values['replace-cluster-autoscaler'] === true ? true : undefined,
     withFlux: args.values['with-flux'] === true ? true : undefined,
-    pools: await readPools(textOf(args, 'provisioner'), args.positionals[0]!, instanceProfile, io),
+    image,
+    pools: await readPools(
+      textOf(args, 'provisioner'),
+      survey,
+      imageForPools(survey, { ...(image ? { image } : {}) }),
+      io,
+    ),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 async function readPools(
   file: string | undefined,
-  cluster: string,
-  instanceProfile: string,
+  { cluster: { name } }: Survey,
+  amiAlias: string | undefined,
   io: Io,
 ): Promise<Options['pools']> {
   if (file === undefined) return undefined
-  const variables = { CLUSTER_NAME: cluster }
-  const { objects, findings } = convert(readManifests(await readSource(file, io)), { instanceProfile, variables })
+  const { instanceProfile } = karpenterNames(name)
+  const { objects, findings } = convert(readManifests(await readSource(file, io)), {
+    instanceProfile,
+    amiAlias,
+    variables: { CLUSTER_NAME: name },
+  })
+  const hint = `capt karpenter convert ${file} lists everything; nothing was changed`
   const refused = findings.find(isRefused)
   if (refused)
-    throw new CaptError(refused.code, `${refused.object} ${refused.path}: ${refused.message}`, {
-      at: file,
-      hint: `capt karpenter convert ${file} lists everything; nothing was changed`,
-    })
+    throw new CaptError(refused.code, `${refused.object} ${refused.path}: ${refused.message}`, { at: file, hint })
   for (const { level, object, path, message } of findings)
     if (level !== 'note') io.stderr.write(`${level === 'person' ? 'to do' : level}  ${object} ${path}: ${message}\n`)
+  if (hasPlaceholder(objects))
+    throw new CaptError('CAPT_CONVERT_PLACEHOLDER', 'the file leaves something open, named above', { at: file, hint })
   return objects
 }
 
@@ -154,7 +183,7 @@ export function renderPlan({ cluster, choices, steps, handOver }: Plan, io: Io):
     ] as const
   ).map((name) => {
     const { value, reason } = choices[name]
-    return leaf(DECIDED[name], [value].flat().join(', ') || 'any', reason)
+    return leaf(DECIDED[name], '', `${[value].flat().join(', ') || 'any'}: ${reason}`)
   })
   const count = (action: keyof typeof STATES) => steps.filter((step) => step.do === action).length
   const toLeaf = (step: Plan['steps'][number]) =>

@@ -14,8 +14,9 @@ import {
 import { type Connected, servedKind } from '#kube'
 import { CaptError, parseDuration, sleep } from '#lib'
 import { type Arguments, EXIT, type Io } from '../command.ts'
+import { createReporter } from '../progress/reporter.ts'
 
-const LOOK_MS = 250
+const POLL_MS = 250
 
 interface Target {
   readonly connected: Connected
@@ -114,14 +115,20 @@ async function untilAlone(
   waitMs: number,
   io: Io,
 ): Promise<boolean> {
-  const until = io.clock.monotonic() + waitMs
-  for (;;) {
-    let others = 0
-    for await (const { spec } of objects.list<AddonDelivery>(AddonDelivery, { namespace }))
-      if (spec.clusterName === cluster && spec.pipelineRef.name !== pipelineName(cluster)) others++
-    if (others === 0) return true
-    if (io.clock.monotonic() > until) return false
-    await sleep(io.clock, LOOK_MS, io.signal)
+  const reporter = createReporter(io)
+  try {
+    for (;;) {
+      const others: string[] = []
+      for await (const { spec } of objects.list<AddonDelivery>(AddonDelivery, { namespace }))
+        if (spec.clusterName === cluster && spec.pipelineRef.name !== pipelineName(cluster))
+          others.push(spec.pipelineRef.name)
+      if (others.length === 0) return true
+      if (reporter.elapsedMs() > waitMs) return false
+      reporter.live(`waiting for AddonPipeline ${others.join(', ')} to let go of Cluster ${cluster}`)
+      await sleep(io.clock, POLL_MS, io.signal)
+    }
+  } finally {
+    reporter.close()
   }
 }
 

@@ -30,12 +30,13 @@ import { boundedName, CaptError, parseDuration, sleep } from '#lib'
 import { type Arguments, EXIT, type Io, withConnection } from '../command.ts'
 import { applyManifests } from '../commands/clusters/apply.ts'
 import { confirm } from '../output.ts'
+import { createReporter } from '../progress/reporter.ts'
 import { readSource } from '../sources.ts'
 import { planSpeculatively } from '../speculative-plan.ts'
 import { clustersOf, deliver, listOf, prepareDelivery, showFound, showVerdict } from './migrate-cluster.ts'
 
 const FILE = 'main.tf'
-const LOOK_MS = 500
+const POLL_MS = 500
 
 interface Migration {
   readonly template: InlineTemplate
@@ -215,19 +216,23 @@ async function untilForgotten(
   waitMs: number,
   io: Io,
 ): Promise<boolean> {
-  const until = io.clock.monotonic() + waitMs
-  for (const { apply } of situations) {
-    const key = { namespace: apply.metadata.namespace ?? namespace, name: apply.metadata.name }
-    for (let last = ''; ; ) {
-      const state = await loadState(objects, key)
-      if (state === undefined || releasesInState(state, leaving).length === 0) break
-      const now = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
-      const message = (now && conditionOf(now, 'Ready')?.message) ?? ''
-      if (message !== last) io.stderr.write(`${key.name}: ${message}\n`)
-      last = message
-      if (io.clock.monotonic() > until) return false
-      await sleep(io.clock, LOOK_MS, io.signal)
+  const reporter = createReporter(io)
+  try {
+    for (const { apply } of situations) {
+      const key = { namespace: apply.metadata.namespace ?? namespace, name: apply.metadata.name }
+      for (;;) {
+        const state = await loadState(objects, key)
+        if (state === undefined || releasesInState(state, leaving).length === 0) break
+        const now = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
+        const message = (now && conditionOf(now, 'Ready')?.message) ?? ''
+        if (message !== '') reporter.note(key.name, message)
+        if (reporter.elapsedMs() > waitMs) return false
+        reporter.live(`waiting for ${key.name} to forget ${leaving.join(', ')}`)
+        await sleep(io.clock, POLL_MS, io.signal)
+      }
     }
+    return true
+  } finally {
+    reporter.close()
   }
-  return true
 }

@@ -6,7 +6,7 @@ import { CaptError, formatDuration, sleep } from '#lib'
 import { EXIT, type Io } from '../command.ts'
 import { chooseLines, type LineChoice } from './lines.ts'
 
-const LOOK_MS = 250
+const POLL_MS = 250
 
 export interface LogTask {
   readonly connected: Connected
@@ -88,7 +88,7 @@ export async function printOpen(task: LogTask, record: RunRecord, stay: boolean)
     io.stderr.write(`The run is on ${(run.runner ?? run.holder).host}; its log comes when it has ended${live}\n`)
   if (!stay) return EXIT.fine
   for (;;) {
-    await sleep(io.clock, LOOK_MS, io.signal)
+    await sleep(io.clock, POLL_MS, io.signal)
     tail?.read(print)
     const now = (await readRecord(connected.objects, key))?.record
     if (isOpen(now?.run) && now.run.id === run.id) continue

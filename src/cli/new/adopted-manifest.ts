@@ -1,5 +1,6 @@
-// The manifest of an adopted cluster: three objects of Cluster API that only read, and a pipeline for the Karpenter it takes over. Pure.
-import { stringify } from 'yaml'
+// The manifest of an adopted cluster: three objects of Cluster API, which only read unless there is a template for the control plane,
+// and a pipeline for the Karpenter it takes over. Pure.
+import { toYamlDocuments } from '#api'
 import { clusterLabels, type ReleaseFacts, renderPipeline } from '#karpenter'
 
 interface AdoptedCluster {
@@ -12,12 +13,15 @@ interface AdoptedCluster {
   readonly flux: boolean
   readonly release: ReleaseFacts | undefined
   readonly roleArn: string | undefined
+  /** The template that made it: the cluster is managed as a whole. */
+  readonly template?: string | undefined
 }
 
 const INFRASTRUCTURE = 'infrastructure.cluster.x-k8s.io'
 const CONTROL_PLANE = 'controlplane.cluster.x-k8s.io'
 
-export function adoptedManifest({ name, namespace, region, eks, flux, release, roleArn }: AdoptedCluster): string {
+export function adoptedManifest(cluster: AdoptedCluster): string {
+  const { name, namespace, region, eks, flux, release, roleArn, template } = cluster
   const labels = release ? clusterLabels(name) : flux ? { 'fluxcd.io/enabled': 'true' } : {}
   const metadata = { name, namespace }
   const documents = [
@@ -36,7 +40,10 @@ export function adoptedManifest({ name, namespace, region, eks, flux, release, r
       apiVersion: `${CONTROL_PLANE}/v1beta1`,
       kind: 'CAPTControlPlane',
       metadata,
-      spec: { version: eks.version, policy: 'Adopted' },
+      spec: {
+        version: eks.version,
+        ...(template === undefined ? { policy: 'Adopted' } : { workspaceTemplateRef: { name: template } }),
+      },
     },
     ...(release ? [renderPipeline(namespace, name, release, 'Keep')] : []),
     {
@@ -49,5 +56,5 @@ export function adoptedManifest({ name, namespace, region, eks, flux, release, r
       },
     },
   ]
-  return documents.map((document) => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n')
+  return toYamlDocuments(documents)
 }

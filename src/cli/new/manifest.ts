@@ -1,5 +1,5 @@
 // The manifest of a new cluster out of a few answers. Pure.
-import { stringify } from 'yaml'
+import { toYamlDocuments } from '#api'
 
 interface Answers {
   readonly name: string
@@ -69,5 +69,5 @@ export function clusterManifest({ name, region, version, vpc, karpenter }: Answe
       spec: { version: version.replace(/^v/, ''), workspaceTemplateRef: { name: 'eks-controlplane' } },
     },
   ]
-  return documents.map((document) => stringify(document)).join('---\n')
+  return toYamlDocuments(documents)
 }

@@ -1,6 +1,7 @@
 // What a deletion takes away and in which order, and what remains, before anybody is asked.
 import { type AnyObject, CLUSTER_NAME_LABEL, isAdopted, type KindRef, WorkspaceTemplateApply } from '#api'
 import type { Connected } from '#kube'
+import { counted } from '#lib'
 import { type ClusterObjects, readClusterObjects } from '#view'
 
 interface Target {
@@ -70,11 +71,9 @@ function applySteps(applies: readonly WorkspaceTemplateApply[]): readonly string
   return applies.map((apply) => {
     if (apply.spec.retainWorkspaceOnDelete) return `${apply.metadata.name} is released and destroys nothing`
     const count = apply.status?.state?.resources
-    return `terraform destroy of ${apply.metadata.name}${count === undefined ? '' : `, ${counted(count)}`}`
+    return `terraform destroy of ${apply.metadata.name}${count === undefined ? '' : `, ${counted(count, 'resource')}`}`
   })
 }
-
-const counted = (count: number): string => `${count} resource${count === 1 ? '' : 's'}`
 
 function clusterRemains({ applies, infrastructure, controlPlane }: ClusterObjects): readonly string[] {
   const vpc = infrastructure?.spec.existingVpcId
@@ -92,5 +91,8 @@ function clusterRemains({ applies, infrastructure, controlPlane }: ClusterObject
 function keptResources(applies: readonly WorkspaceTemplateApply[]): readonly string[] {
   return applies
     .filter(({ spec }) => spec.retainWorkspaceOnDelete)
-    .map(({ metadata, status }) => `${counted(status?.state?.resources ?? 0)} of ${metadata.name} and their state`)
+    .map(
+      ({ metadata, status }) =>
+        `${counted(status?.state?.resources ?? 0, 'resource')} of ${metadata.name} and their state`,
+    )
 }

@@ -42,7 +42,7 @@ export async function describeObject(kind: KindRef, name: string, connected: Con
   if (!object) throw notFound(kind, { namespace, name })
   const isDelivery = object.kind === AddonDelivery.kind
   return {
-    tree: branchOf(object),
+    tree: branchOf(object, await appliesOf(object, connected)),
     tables: [
       { head: ['CONDITION', 'STATUS', 'REASON', 'MESSAGE'], rows: conditionRows(object) },
       ...(isDelivery ? [{ head: DELIVERY_HEAD, rows: deliveryRows(object as AddonDelivery) }] : []),
@@ -99,7 +99,15 @@ function conditionRows({ status }: WithConditions): string[][] {
   return (status?.conditions ?? []).map(({ type, status: holds, reason, message }) => [type, holds, reason, message])
 }
 
-function branchOf(object: AnyObject): Branch {
+/** The Terraform of an object, where it has some: why it waits is there. */
+async function appliesOf({ metadata: { uid } }: AnyObject, { objects, namespace }: Connected) {
+  const found: WorkspaceTemplateApply[] = []
+  for await (const apply of objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace }))
+    if (apply.metadata.ownerReferences?.some((owner) => owner.uid === uid)) found.push(apply)
+  return found
+}
+
+function branchOf(object: AnyObject, applies: readonly WorkspaceTemplateApply[]): Branch {
   if (object.kind === WorkspaceTemplateApply.kind) return applyBranch(object as WorkspaceTemplateApply)
   if (object.kind === AddonDelivery.kind) return deliveryBranch(object as AddonDelivery)
   const state = stateOf(object)
@@ -112,7 +120,7 @@ function branchOf(object: AnyObject): Branch {
     fact: ready?.message ?? '',
     ...(stop ? { stop, label: ready?.reason ?? '' } : {}),
     ...(ready ? { since: ready.lastTransitionTime } : {}),
-    children: [],
+    children: applies.map(applyBranch),
   }
 }
 

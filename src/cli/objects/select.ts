@@ -2,19 +2,11 @@
 import { type AnyObject, apiVersionOf, type KindRef, notFound } from '#api'
 import { askServer, type Connected, kindFinder } from '#kube'
 import { CaptError, parseJson, parseSelector } from '#lib'
-import type { Arguments, Io, Option } from '../command.ts'
+import { type Arguments, filesOption, type Io, type Option } from '../command.ts'
 import { findKind, selectionsOf } from '../resources.ts'
 import { loadManifests } from '../sources.ts'
 
-export const FILE_OPTION = {
-  filename: {
-    type: 'string',
-    short: 'f',
-    value: 'FILE',
-    multiple: true,
-    about: 'The objects of a file, a folder or - for standard input.',
-  },
-} as const satisfies Record<string, Option>
+export const FILE_OPTION = filesOption('The objects of a file, a folder or - for standard input.')
 
 export const SELECTOR_OPTION = {
   selector: {

@@ -7,7 +7,7 @@ import { EXIT, Interrupted, type Io } from '../command.ts'
 import { reportStops, runText } from './cluster.ts'
 import { createReporter, type Reporter } from './reporter.ts'
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
 export interface Deleted {
   readonly kind: KindRef
@@ -34,19 +34,22 @@ export async function followDeletion(
       const remaining: Deleted[] = []
       for (const one of left) {
         const object = await connected.objects.get<AnyObject>(one.kind, one)
+        const prefix = all.length > 1 ? `${one.name}: ` : ''
         if (!object) {
+          const last = known.get(one)
+          if (last)
+            reportGone(last, { cluster: last.cluster, applies: [], deliveries: last.deliveries }, prefix, reporter)
           reporter.close()
           io.stdout.write(`${titleOf(one)} is gone (${formatDuration(reporter.elapsedMs())})\n`)
           continue
         }
         remaining.push(one)
-        const prefix = all.length > 1 ? `${one.name}: ` : ''
         open.push(await reportStep(one, object, { known, prefix, reporter }, connected, io))
       }
       left = remaining
       if (left.length === 0) return EXIT.fine
       reporter.live(open.find((text) => text !== '') ?? 'deleting')
-      await sleep(io.clock, LOOK_MS, io.signal).catch(() => {
+      await sleep(io.clock, POLL_MS, io.signal).catch(() => {
         throw new Interrupted(stillDeleting())
       })
     }
@@ -56,6 +59,9 @@ export async function followDeletion(
   io.stderr.write(`${stillDeleting()}\n`)
   return EXIT.notReady
 }
+
+/** The first line of a condition, without the mark that core puts before each of several. */
+export const firstFact = (message = ''): string => message.split('\n')[0]!.replace(/^\* /, '')
 
 interface Following {
   readonly known: Map<Deleted, ClusterObjects>
@@ -71,7 +77,7 @@ async function reportStep(
   connected: Connected,
   io: Io,
 ): Promise<string> {
-  const step = (conditionOf(object, 'Deleting') ?? conditionOf(object, 'Ready'))?.message.split('\n')[0] ?? ''
+  const step = firstFact((conditionOf(object, 'Deleting') ?? conditionOf(object, 'Ready'))?.message)
   if (one.kind.kind !== 'Cluster') {
     if (step !== '') reporter.note(`${prefix}${one.name}`, step)
     return `${prefix}${one.name}: ${step || 'deleting'}`
@@ -99,7 +105,7 @@ function reportGone(before: ClusterObjects | undefined, now: ClusterObjects, pre
   for (const apply of before?.applies ?? [])
     if (!now.applies.some(({ metadata }) => metadata.uid === apply.metadata.uid)) {
       const word = apply.spec.retainWorkspaceOnDelete ? 'kept in place' : 'destroyed'
-      milestone(`apply-${apply.metadata.uid}`, apply.metadata.name, word)
+      milestone(`apply-${apply.metadata.uid}`, 'terraform', word, apply.metadata.name)
     }
   if (before && before.deliveries.length > now.deliveries.length) milestone('add-ons', 'add-ons', 'gone')
   if (before?.controlPlane && !now.controlPlane) milestone('control-plane', 'control plane', 'gone')

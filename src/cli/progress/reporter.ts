@@ -3,6 +3,7 @@
 import { formatDuration } from '#lib'
 import type { Milestone } from '#view'
 import type { Io } from '../command.ts'
+import { hangingLine } from '../hanging-line.ts'
 
 const SILENT_MS = 10_000
 
@@ -11,6 +12,8 @@ export interface Reporter {
   milestone(milestone: Milestone): void
   /** A line that is printed when it differs from the last one about the same subject. */
   note(subject: string, text: string): void
+  /** A line that is always printed. */
+  line(text: string): void
   /** What is under way now; called at least every two seconds. */
   live(text: string): void
   elapsedMs(): number
@@ -30,22 +33,23 @@ export function createReporter(io: Io): Reporter {
     if (isDrawn) stderr.write('\r\u001b[2K')
     isDrawn = false
   }
-  const print = (text: string) => {
+  const print = (text: string, head = '') => {
     erase()
-    stderr.write(`${stamp(elapsedMs())}${text.replace(/\s*\n\s*/g, ' ').trimEnd()}\n`)
+    stderr.write(hangingLine(`${stamp(elapsedMs())}${head}`, text.replace(/\s*\n\s*/g, ' '), stderr))
     printedAt = clock.monotonic()
   }
   return {
     milestone({ id, subject, word, evidence }) {
       if (reported.has(id)) return
       reported.add(id)
-      print(`${subject.padEnd(15)} ${word.padEnd(16)} ${evidence}`)
+      print(evidence, `${subject.padEnd(15)} ${word.padEnd(16)} `)
     },
     note(subject, text) {
       if (notes.get(subject) === text) return
       notes.set(subject, text)
-      print(`${subject.padEnd(15)} ${text}`)
+      print(text, `${subject.padEnd(15)} `)
     },
+    line: (text) => print(text),
     live(text) {
       if (stderr.isTerminal) {
         erase()

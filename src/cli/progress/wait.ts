@@ -27,9 +27,9 @@ import { renderOptions } from '../output.ts'
 import { reportCluster } from './cluster.ts'
 import { createReporter, type Reporter } from './reporter.ts'
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 /** Labels, templates and pipelines reach what depends on them by a watch: ready must hold for some time. */
-const LOOKS = 3
+const READS = 3
 
 export interface Applied {
   readonly kind: KindRef
@@ -48,11 +48,11 @@ export async function waitForReady(
 ): Promise<number> {
   const reporter = createReporter(io)
   try {
-    for (let readyLooks = 0; ; ) {
+    for (let readyReads = 0; ; ) {
       const open = await findOpen(applied, connected)
       const live = await reportProgress(applied, open, { reporter, connected, io })
-      readyLooks = open.length === 0 ? readyLooks + 1 : 0
-      if (readyLooks === LOOKS) {
+      readyReads = open.length === 0 ? readyReads + 1 : 0
+      if (readyReads === READS) {
         reporter.close()
         io.stderr.write(`Everything is ready (${formatDuration(reporter.elapsedMs())})\n`)
         return EXIT.fine
@@ -61,10 +61,12 @@ export async function waitForReady(
         reporter.close()
         io.stderr.write(`Not ready: ${open.map(({ name }) => name).join(', ')}\n`)
         await explainStops(applied, connected, io)
+        if (open.every(({ isUnseen }) => isUnseen))
+          io.stderr.write('  hint nothing has looked at it: check that capt up or the manager is running\n')
         return EXIT.notReady
       }
       reporter.live(live)
-      await sleep(io.clock, LOOK_MS, io.signal).catch(() => {
+      await sleep(io.clock, POLL_MS, io.signal).catch(() => {
         throw new Interrupted('what was applied goes on without this command')
       })
     }

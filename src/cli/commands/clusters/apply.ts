@@ -2,28 +2,21 @@
 import type { AnyObject, Manifest, UnknownObject } from '#api'
 import { type Connected, isKubeError, kindFinder, requireServed } from '#kube'
 import { CaptError, messageOf, ownValueAt, parseDuration } from '#lib'
-import { CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
+import { CONNECTION_OPTIONS, type Command, EXIT, filesOption, type Io, withConnection } from '../../command.ts'
 import { type Applied, waitForReady } from '../../progress/wait.ts'
 import { loadManifests } from '../../sources.ts'
 
 export const command: Command = {
   name: 'apply',
-  group: 'Clusters',
   summary: 'Check manifests field by field, then apply them',
-  examples: [
-    { run: 'apply -f cluster.yaml', about: 'One file' },
-    { run: 'apply -f examples/ --wait 30m', about: 'A folder, and wait until everything is ready' },
-    { run: 'apply -f - --dry-run', about: 'Standard input, checked by the server, nothing changed' },
-  ],
+  examples: {
+    'apply -f cluster.yaml': 'One file',
+    'apply -f examples/ --wait 30m': 'A folder, and wait until everything is ready',
+    'apply -f - --dry-run': 'Standard input, checked by the server, nothing changed',
+  },
   options: {
     ...CONNECTION_OPTIONS,
-    filename: {
-      type: 'string',
-      short: 'f',
-      value: 'FILE',
-      multiple: true,
-      about: 'File, folder or - for standard input.',
-    },
+    ...filesOption('File, folder or - for standard input.'),
     'dry-run': { type: 'boolean', about: 'Let the server check everything and change nothing.' },
     wait: {
       type: 'string',

@@ -4,21 +4,20 @@ import { CaptError, parseDuration } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
 import { deletionOutline } from '../../objects/deletion-outline.ts'
 import { FILE_OPTION, filesOf, groupsOf, readGroup, SELECTOR_OPTION } from '../../objects/select.ts'
-import { confirm, YES_OPTION } from '../../output.ts'
+import { confirm, endDryRun, YES_OPTION } from '../../output.ts'
 import { type Deleted, followDeletion } from '../../progress/deletion.ts'
 
 export const command: Command = {
   name: 'delete',
-  group: 'Clusters',
   summary: 'Delete an object and what was made for it',
   positionals: 'KIND NAME... | KIND/NAME...',
-  examples: [
-    { run: 'delete cluster demo', about: 'Take a cluster away: add-ons, control plane, network, in that order' },
-    { run: 'delete cluster blue green --yes', about: 'Two clusters, without a question' },
-    { run: 'delete -f cluster.yaml --dry-run', about: 'What would go and what would remain, of the objects of a file' },
-    { run: 'delete clusters -l env=test', about: 'Those with a label' },
-    { run: 'delete wtapply scratch --yes --wait=false', about: 'Ask for it and return at once' },
-  ],
+  examples: {
+    'delete cluster demo': 'Take a cluster away: add-ons, control plane, network, in that order',
+    'delete cluster blue green --yes': 'Two clusters, without a question',
+    'delete -f cluster.yaml --dry-run': 'What would go and what would remain, of the objects of a file',
+    'delete clusters -l env=test': 'Those with a label',
+    'delete wtapply scratch --yes --wait=false': 'Ask for it and return at once',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     ...FILE_OPTION,
@@ -44,10 +43,7 @@ export const command: Command = {
         return EXIT.fine
       }
       for (const one of found) io.stderr.write(await deletionOutline(one, connected))
-      if (values['dry-run'] === true) {
-        io.stderr.write('Nothing was changed\n')
-        return EXIT.fine
-      }
+      if (values['dry-run'] === true) return endDryRun(io)
       if (!(await confirm(questionOf(found), args, io))) return EXIT.failed
       for (const { kind, namespace, name, uid } of found)
         await connected.objects.delete(kind, { namespace, name }, uid ? { uid } : {})

@@ -7,19 +7,18 @@ import { FILE_OPTION, filesOf, groupsOf, readGroup, SELECTOR_OPTION } from '../.
 import { OUTPUT_OPTION, outputOf, printData, renderOptions } from '../../output.ts'
 import { report } from '../../run.ts'
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
 export const command: Command = {
   name: 'describe',
-  group: 'Clusters',
   summary: 'Show a cluster as a tree, and what to do when it stopped',
   positionals: 'KIND [NAME...] | KIND/NAME...',
-  examples: [
-    { run: 'describe cluster demo', about: 'The whole of one cluster' },
-    { run: 'describe cluster demo -w', about: 'The same, drawn again as it changes' },
-    { run: 'describe wtapply/demo-vpc -v', about: 'One Terraform workspace with every condition' },
-    { run: 'describe clusters -l env=prod -o json', about: 'Trees and stops as data' },
-  ],
+  examples: {
+    'describe cluster demo': 'The whole of one cluster',
+    'describe cluster demo -w': 'The same, drawn again as it changes',
+    'describe wtapply/demo-vpc -v': 'One Terraform workspace with every condition',
+    'describe clusters -l env=prod -o json': 'Trees and stops as data',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     output: { ...OUTPUT_OPTION.output, value: 'json|yaml' },
@@ -81,6 +80,6 @@ async function redraw(args: Arguments, connected: Connected, io: Io): Promise<ne
     if (io.stdout.isTerminal) io.stdout.write(`\u001b[H\u001b[2J${text}`)
     else if (content !== shown) io.stdout.write(`${shown === '' ? '' : '\n'}${text}`)
     shown = content
-    await sleep(io.clock, LOOK_MS, io.signal)
+    await sleep(io.clock, POLL_MS, io.signal)
   }
 }

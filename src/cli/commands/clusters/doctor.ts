@@ -4,22 +4,34 @@
 import { AddonDelivery, type AnyObject } from '#api'
 import {
   type Cloud,
+  credentialSecretsOf,
   examineAbandoned,
   examineApply,
   examineCluster,
   examineObject,
   examinePods,
   examinePreflight,
+  examineStaticKey,
   observeAbandoned,
   observePreflight,
+  observeStaticKeys,
   observeWorkspace,
   planOf,
   readScope,
+  withoutRepeats,
 } from '#doctor'
 import type { Connected, Objects } from '#kube'
 import { type Examined, renderFindings } from '#view'
-import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
-import { FILE_OPTION, filesOf } from '../../objects/select.ts'
+import {
+  type Arguments,
+  CONNECTION_OPTIONS,
+  type Command,
+  EXIT,
+  filesOption,
+  type Io,
+  withConnection,
+} from '../../command.ts'
+import { filesOf } from '../../objects/select.ts'
 import { OUTPUT_OPTION, outputOf, printData, renderOptions } from '../../output.ts'
 import { findKind } from '../../resources.ts'
 import { loadManifests } from '../../sources.ts'
@@ -30,21 +42,20 @@ type OpenRegion = (io: Io) => Promise<Parameters<typeof observePreflight>[1]['re
 export function doctorCommand(openCloud: OpenCloud, openRegion: OpenRegion): Command {
   return {
     name: 'doctor',
-    group: 'Clusters',
     summary: 'Say what needs a person; before a first cluster, whether one can be made from here',
     positionals: '[CLUSTER | KIND NAME]',
-    examples: [
-      { run: 'doctor', about: 'Everything in the namespace' },
-      { run: 'doctor demo', about: 'One cluster' },
-      { run: 'doctor wtapply demo-vpc', about: 'One Terraform workspace' },
-      { run: 'doctor -f cluster.yaml', about: 'Preflight: tool, permissions, credentials, address ranges and quotas' },
-      { run: 'doctor demo --skip-aws -o json', about: 'As data, without asking AWS' },
-    ],
+    examples: {
+      doctor: 'Everything in the namespace',
+      'doctor demo': 'One cluster',
+      'doctor wtapply demo-vpc': 'One Terraform workspace',
+      'doctor -f cluster.yaml': 'Preflight: tool, permissions, credentials, address ranges and quotas',
+      'doctor demo --skip-aws -o json': 'As data, without asking AWS',
+    },
     options: {
       ...CONNECTION_OPTIONS,
       ...OUTPUT_OPTION,
       output: { ...OUTPUT_OPTION.output, value: 'json|yaml' },
-      filename: { ...FILE_OPTION.filename, about: 'Check whether the clusters of these manifests can be made.' },
+      ...filesOption('Check whether the clusters of these manifests can be made.'),
       'skip-aws': { type: 'boolean', about: 'Do not ask AWS what carries the tags of the workspaces.' },
     },
     /** 0: nothing needs a person. 1: something does. */
@@ -68,15 +79,18 @@ export function doctorCommand(openCloud: OpenCloud, openRegion: OpenRegion): Com
           examined.push(examineApply(await observeWorkspace(connected, apply, cloud, io.clock.now())))
         const abandoned =
           args.positionals.length === 0 ? await observeAbandoned(connected.objects, connected.namespace) : []
+        const secrets = credentialSecretsOf(scope.applies, scope.others)
+        const keys = await observeStaticKeys(connected.objects, secrets, cloud?.askKeyAge)
         const others = [
           ...abandoned.map(examineAbandoned),
+          ...keys.flatMap((key) => examineStaticKey(key, io.clock.now())),
           ...scope.clusters.map((one) => examineCluster(one, io.clock.now())),
           ...(await Promise.all(scope.others.map((object) => examineWithPods(object, connected, io)))),
         ]
         examined.push(...others.filter(({ findings }) => findings.length > 0))
         const isFirst = first === undefined && scope.applies.length + scope.clusters.length === 0
         if (isFirst) examined.push(...(await preflight([], args, connected, io)))
-        return await show(examined, output, connected, io)
+        return await show(withoutRepeats(examined), output, connected, io)
       })
     },
   }
@@ -97,7 +111,7 @@ async function examineWithPods(object: AnyObject, { objects }: Connected, { cloc
 
 async function show(
   examined: readonly Examined[],
-  output: 'json' | 'yaml' | 'wide' | undefined,
+  output: ReturnType<typeof outputOf>,
   { namespace }: Connected,
   io: Io,
 ): Promise<number> {

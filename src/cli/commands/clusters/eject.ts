@@ -15,30 +15,36 @@ import {
 import { type Connected, servedKind } from '#kube'
 import { CaptError } from '#lib'
 import { readClusterObjects } from '#view'
-import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
+import {
+  type Arguments,
+  CONNECTION_OPTIONS,
+  type Command,
+  EXIT,
+  type Io,
+  type Option,
+  withConnection,
+} from '../../command.ts'
+
+const BACKEND_OPTION: Option = {
+  type: 'string',
+  value: EJECT_BACKENDS.join('|'),
+  default: 'local',
+  about: 'Where Terraform finds the state: a copy in the folder, or the Secrets that hold it now.',
+  check: (value) => (toBackend(value) ? undefined : `one of: ${EJECT_BACKENDS.join(', ')}`),
+}
 
 export const command: Command = {
   name: 'eject',
-  group: 'Clusters',
   summary: 'Write root modules, state and backend of a cluster for plain Terraform',
   positionals: 'CLUSTER',
-  examples: [
-    {
-      run: 'eject demo --to ./demo-terraform',
-      about: 'One folder per workspace, each with its state; they hold secrets',
-    },
-    { run: 'eject demo --to ./demo-terraform --backend kubernetes', about: 'Use the state where capt keeps it' },
-  ],
+  examples: {
+    'eject demo --to ./demo-terraform': 'One folder per workspace, each with its state; they hold secrets',
+    'eject demo --to ./demo-terraform --backend kubernetes': 'Use the state where capt keeps it',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     to: { type: 'string', value: 'DIR', about: 'Folder to write to; empty or not there yet.' },
-    backend: {
-      type: 'string',
-      value: EJECT_BACKENDS.join('|'),
-      default: 'local',
-      about: 'Where Terraform finds the state: a copy in the folder, or the Secrets that hold it now.',
-      check: (value) => (toBackend(value) ? undefined : `one of: ${EJECT_BACKENDS.join(', ')}`),
-    },
+    backend: BACKEND_OPTION,
     'dry-run': { type: 'boolean', about: 'Check everything, list the folders and write nothing.' },
   },
   async run(args, io) {

@@ -22,17 +22,16 @@ import { report } from '../../run.ts'
 
 export const command: Command = {
   name: 'get',
-  group: 'Clusters',
   summary: 'List clusters, applies, deliveries and the other kinds of capt',
   positionals: 'KIND [NAME...] | KIND/NAME...',
-  examples: [
-    { run: 'get clusters', about: 'The clusters of this namespace' },
-    { run: 'get wtapply -A -o wide', about: 'Every Terraform workspace with its progress' },
-    { run: 'get clusters -l env=prod -w', about: 'Those with a label, and every change until Ctrl-C' },
-    { run: 'get runs -A', about: 'Terraform runs: in progress, queued with position and reason, ended' },
-    { run: 'get captcluster/demo wtapply/demo-vpc -o yaml', about: 'Two objects, whole' },
-    { run: "get captcluster demo -o jsonpath='{.status.vpcId}'", about: 'One field' },
-  ],
+  examples: {
+    'get clusters': 'The clusters of this namespace',
+    'get wtapply -A -o wide': 'Every Terraform workspace with its progress',
+    'get clusters -l env=prod -w': 'Those with a label, and every change until Ctrl-C',
+    'get runs -A': 'Terraform runs: in progress, queued with position and reason, ended',
+    'get captcluster/demo wtapply/demo-vpc -o yaml': 'Two objects, whole',
+    "get captcluster demo -o jsonpath='{.status.vpcId}'": 'One field',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     ...FORMAT_OPTION,
@@ -132,7 +131,7 @@ const watchTables: Show = async (groups, format, connected, io) => {
         .trimEnd()}\n`,
     )
   }
-  const look = async () => {
+  const read = async () => {
     const rows: (Row & { readonly kind: string; readonly head: readonly string[] })[] = []
     for (const group of groups) {
       const table = await readTable(group, tableOptions(groups, format), connected)
@@ -142,7 +141,7 @@ const watchTables: Show = async (groups, format, connected, io) => {
     return rows
   }
   return await watchChanges(
-    look,
+    read,
     {
       print(rows) {
         for (const row of rows)
@@ -162,13 +161,13 @@ const watchTables: Show = async (groups, format, connected, io) => {
   )
 }
 
-interface Seen extends Watched {
+interface WatchedObject extends Watched {
   readonly object: AnyObject
 }
 
 const watchObjects: Show = async (groups, format, connected, io) => {
-  const look = async () => {
-    const found: Seen[] = []
+  const read = async () => {
+    const found: WatchedObject[] = []
     for (const group of groups)
       for (const object of (await readGroup(group, connected)).objects)
         found.push({
@@ -178,12 +177,12 @@ const watchObjects: Show = async (groups, format, connected, io) => {
         })
     return found
   }
-  const print = async (changed: readonly Seen[]) => {
+  const print = async (changed: readonly WatchedObject[]) => {
     for (const { object } of changed) {
       if (format.is === 'yaml') io.stdout.write('---\n')
       await printObjects([object], false, format, io)
       if (format.is === 'jsonpath') io.stdout.write('\n')
     }
   }
-  return await watchChanges(look, { print, gone: ({ id }) => io.stderr.write(`${id} is gone\n`) }, io)
+  return await watchChanges(read, { print, gone: ({ id }) => io.stderr.write(`${id} is gone\n`) }, io)
 }

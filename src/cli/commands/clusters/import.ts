@@ -16,7 +16,15 @@ import {
   surveyOlder,
 } from '#import'
 import { CaptError, isPlainObject } from '#lib'
-import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
+import {
+  type Arguments,
+  CONNECTION_OPTIONS,
+  type Command,
+  EXIT,
+  filesOption,
+  type Io,
+  withConnection,
+} from '../../command.ts'
 import { renderOutcomes } from '../../import/report.ts'
 import { writeManifests } from '../../import/write-manifests.ts'
 import { confirm, YES_OPTION } from '../../output.ts'
@@ -24,28 +32,16 @@ import { readSources } from '../../sources.ts'
 
 export const command: Command = {
   name: 'import',
-  group: 'Clusters',
   summary: 'Take over clusters of the older project, state included',
-  examples: [
-    {
-      run: 'import -f older/ --state states.yaml',
-      about: 'Print the manifests that capt uses; the report goes to stderr',
-    },
-    { run: 'import -f older/ --state states.yaml --apply', about: 'Bring objects and state to the management cluster' },
-    {
-      run: 'import --from-kubeconfig older.yaml -n team-a --apply --dry-run',
-      about: 'Read a running management cluster of the older project, and check everything',
-    },
-  ],
+  examples: {
+    'import -f older/ --state states.yaml': 'Print the manifests that capt uses; the report goes to stderr',
+    'import -f older/ --state states.yaml --apply': 'Bring objects and state to the management cluster',
+    'import --from-kubeconfig older.yaml -n team-a --apply --dry-run':
+      'Read a running management cluster of the older project, and check everything',
+  },
   options: {
     ...CONNECTION_OPTIONS,
-    filename: {
-      type: 'string',
-      short: 'f',
-      value: 'FILE',
-      multiple: true,
-      about: 'Manifests of the older project: file, folder or - for standard input.',
-    },
+    ...filesOption('Manifests of the older project: file, folder or - for standard input.'),
     state: {
       type: 'string',
       value: 'FILE',
@@ -67,7 +63,7 @@ export const command: Command = {
         'Secret with AWS credentials, instead of one named like the ProviderConfig; none: the identity of capt itself.',
     },
     'with-pools': { type: 'boolean', about: 'Also make a MachinePool of each ManagedNodeGroup template.' },
-    'without-state': { type: 'boolean', about: 'Accept objects without Terraform state: everything is made anew.' },
+    'without-state': { type: 'boolean', about: 'Accept objects without Terraform state: everything is created again.' },
     'skip-refused': { type: 'boolean', about: 'Go on without what is refused.' },
     ...YES_OPTION,
     'dry-run': { type: 'boolean', about: 'With --apply: check everything and change nothing.' },
@@ -201,7 +197,7 @@ function withoutState(assignment: Assignment, isStrict: boolean): Assignment {
   const reason = apply.wasApplied
     ? 'Terraform applied it in the older project, and its state is not among the input'
     : 'there is no state for it among the input'
-  return { apply, refusal: { reason, hint: 'give its Secret with --state; --without-state makes everything anew' } }
+  return { apply, refusal: { reason, hint: 'give its Secret with --state; --without-state creates everything again' } }
 }
 
 async function bring(

@@ -2,7 +2,7 @@
 // with a token inside.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
 import {
   type AnyObject,
   clusterKind,
@@ -10,6 +10,7 @@ import {
   notFound,
   type Secret,
   SecretKind,
+  toYaml,
   userKubeconfigSecretName,
 } from '#api'
 import { type Connected, servedKind } from '#kube'
@@ -21,14 +22,13 @@ const EXPIRES_ANNOTATION = 'capt.appthrust.com/expires-at'
 
 export const command: Command = {
   name: 'kubeconfig',
-  group: 'Clusters',
   summary: 'Print a kubeconfig for a cluster, or merge it into yours',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'kubeconfig demo > demo.yaml', about: 'For people: asks the AWS command line for a token when it is used' },
-    { run: 'kubeconfig demo --merge', about: 'Add it to your own: then kubectl --context demo' },
-    { run: 'kubeconfig demo --token > demo.yaml', about: 'With a token inside: needs nothing, ends within minutes' },
-  ],
+  examples: {
+    'kubeconfig demo > demo.yaml': 'For people: asks the AWS command line for a token when it is used',
+    'kubeconfig demo --merge': 'Add it to your own: then kubectl --context demo',
+    'kubeconfig demo --token > demo.yaml': 'With a token inside: needs nothing, ends within minutes',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     token: { type: 'boolean', about: 'The one that Cluster API uses, with a token inside.' },
@@ -81,8 +81,6 @@ function millisecondsLeft(secret: AnyObject, nowMs: number): number | undefined 
 
 const nameOf = ({ values }: Arguments): string | undefined =>
   typeof values['name'] === 'string' && values['name'] !== '' ? values['name'] : undefined
-
-const toYaml = (config: Kubeconfig): string => stringify(config, { lineWidth: 0 })
 
 /** Renamed into place: a reader sees the old file or the new one. */
 function merge(added: Kubeconfig, cluster: string, args: Arguments, io: Io): number {

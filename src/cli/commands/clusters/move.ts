@@ -16,24 +16,24 @@ import {
   type Payload,
   pack,
   readAll,
+  refuseCoreMachines,
   refuseTaken,
   setPaused,
   shippedPipeline,
   waitForRuns,
 } from '#move'
 import { type Arguments, CONNECTION_OPTIONS, type Command, connectionOf, EXIT, type Io } from '../../command.ts'
-import { confirm, YES_OPTION } from '../../output.ts'
+import { confirm, endDryRun, YES_OPTION } from '../../output.ts'
 import { createReporter } from '../../progress/reporter.ts'
 
 export const command: Command = {
   name: 'move',
-  group: 'Clusters',
   summary: 'Hand clusters to another management API, state included',
   positionals: '[CLUSTER...]',
-  examples: [
-    { run: 'move --to-kubeconfig mgmt.yaml', about: 'Move every cluster of the namespace' },
-    { run: 'move demo --to-kubeconfig mgmt.yaml --dry-run', about: 'Show what would go' },
-  ],
+  examples: {
+    'move --to-kubeconfig mgmt.yaml': 'Move every cluster of the namespace',
+    'move demo --to-kubeconfig mgmt.yaml --dry-run': 'Show what would go',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     'to-kubeconfig': { type: 'string', value: 'FILE', about: 'Kubeconfig of the cluster to move to.' },
@@ -64,38 +64,39 @@ export const command: Command = {
 }
 
 async function move(args: Arguments, io: Io, from: Connected, to: Connected): Promise<number> {
-  const say = (text: string) => io.stderr.write(`${text}\n`)
+  const print = (text: string) => io.stderr.write(`${text}\n`)
   const kinds = await kindsServedBy(from, to)
   const all = await readAll(from, kinds)
   const names = chooseClusters(all, args.positionals, from)
+  await refuseCoreMachines(from, names)
   const shipped = await shippedPipeline(to)
   const { copied, deleted } = pack(all, names, shipped)
   if (copied.some((node) => isCluster(node) && isDeletedForMove(node.object))) return finish(deleted, io, from, to)
-  for (const node of copied) say(`  ${nameOf(node)}`)
-  say(
+  for (const node of copied) print(`  ${nameOf(node)}`)
+  print(
     `${copied.length} objects of ${names.size === 1 ? 'one cluster' : `${names.size} clusters`}: ${from.server} → ${to.server}`,
   )
   if (differs(all, shipped))
-    say('The AddonPipeline of capt is not the same there: add-ons follow the one of the target')
+    print('The AddonPipeline of capt is not the same there: add-ons follow the one of the target')
   await refuseTaken(copied, to.objects)
-  if (args.values['dry-run'] === true) return EXIT.fine
+  if (args.values['dry-run'] === true) return endDryRun(io)
   if (!(await confirm(`Move ${[...names].join(', ')} to ${to.server}?`, args, io))) return EXIT.failed
 
   const clusters = copied.filter(isCluster)
   await setPaused(from.objects, clusters, true)
   let payload: Payload
   try {
-    say('Paused; waiting for runs in progress')
+    print('Paused; waiting for runs in progress')
     await waitWithProgress(from, kinds, names, parseDuration(String(args.values['wait'])), io)
     // Runs that ended meanwhile have saved their state: read everything once more.
     payload = pack(await readAll(from, kinds), names, shipped)
     await copyAll(payload.copied, to)
   } catch (error) {
     await setPaused(from.objects, clusters, false)
-    say('Nothing was moved; the clusters go on here')
+    print('Nothing was moved; the clusters go on here')
     throw error
   }
-  say(`Copied ${payload.copied.length} objects`)
+  print(`Copied ${payload.copied.length} objects`)
   return finish(payload.deleted, io, from, to)
 }
 

@@ -9,17 +9,13 @@ import { CHECKS, clusterManifest, vpcOf } from '../../new/manifest.ts'
 
 export const command: Command = {
   name: 'new',
-  group: 'Clusters',
   summary: 'Write the manifest of a new cluster',
   positionals: '[NAME]',
-  examples: [
-    { run: 'new', about: 'Ask a few questions, then write NAME.yaml' },
-    { run: 'new shop --region eu-west-1 --karpenter', about: 'Without questions' },
-    {
-      run: 'new shop --region eu-west-1 --vpc vpc-0123abcd --file - | capt apply -f -',
-      about: 'Into a VPC that exists',
-    },
-  ],
+  examples: {
+    'new': 'Ask a few questions, then write NAME.yaml',
+    'new shop --region eu-west-1 --karpenter': 'Without questions',
+    'new shop --region eu-west-1 --vpc vpc-0123abcd --file - | capt apply -f -': 'Into a VPC that exists',
+  },
   options: {
     region: { type: 'string', value: 'REGION', about: 'AWS region; $AWS_REGION otherwise.', check: CHECKS.region },
     'kubernetes-version': {

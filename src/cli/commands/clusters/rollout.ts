@@ -12,6 +12,7 @@ import {
   type Io,
   withConnection,
 } from '../../command.ts'
+import { createReporter } from '../../progress/reporter.ts'
 import {
   chooseRevision,
   type DeploymentKey,
@@ -25,21 +26,20 @@ import {
 const VERBS = ['status', 'history', 'undo', 'pause', 'resume', 'restart'] as const
 type Verb = (typeof VERBS)[number]
 
-const LOOK_MS = 500
+const POLL_MS = 500
 const DEFAULT_TIMEOUT = '10m'
 
 export const command: Command = {
   name: 'rollout',
-  group: 'Clusters',
   summary: 'Follow, undo, pause, resume or repeat the update of a CAPTMachineDeployment',
   positionals: 'VERB NAME',
-  examples: [
-    { run: 'rollout status workers', about: 'Wait until the update is over, or has failed' },
-    { run: 'rollout history workers', about: 'The templates that it can go back to' },
-    { run: 'rollout undo workers --to-revision 2', about: 'Go back to a template; the one before without the option' },
-    { run: 'rollout pause workers', about: 'Change the template several times, then: rollout resume workers' },
-    { run: 'rollout restart workers', about: 'Replace every machine by a new one of the same template' },
-  ],
+  examples: {
+    'rollout status workers': 'Wait until the update is over, or has failed',
+    'rollout history workers': 'The templates that it can go back to',
+    'rollout undo workers --to-revision 2': 'Go back to a template; the one before without the option',
+    'rollout pause workers': 'Change the template several times, then: rollout resume workers',
+    'rollout restart workers': 'Replace every machine by a new one of the same template',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     'to-revision': {
@@ -105,9 +105,10 @@ const ACTIONS: Readonly<Record<Verb, (context: Context) => Promise<number>>> = {
 async function showStatus({ args, io, connected, key }: Context): Promise<number> {
   const { timeout = DEFAULT_TIMEOUT } = args.values
   const waitMs = parseDuration(String(timeout))
-  const started = io.clock.monotonic()
-  for (let last = ''; ; ) {
+  const reporter = createReporter(io)
+  for (;;) {
     const progress = progressOf(await readDeployment(connected, key))
+    if (progress.is !== 'working') reporter.close()
     if (progress.is === 'complete') {
       io.stdout.write(`${key.name} is rolled out: ${progress.message}\n`)
       return EXIT.fine
@@ -116,13 +117,15 @@ async function showStatus({ args, io, connected, key }: Context): Promise<number
       io.stdout.write(`${key.name} is not rolled out: ${progress.message}\n`)
       return EXIT.failed
     }
-    if (progress.message !== last) io.stderr.write(`${progress.message}\n`)
-    last = progress.message
-    if (io.clock.monotonic() - started >= waitMs) {
+    if (reporter.elapsedMs() >= waitMs) {
+      reporter.close()
       io.stdout.write(`${key.name} is not rolled out after ${formatDuration(waitMs)}: ${progress.message}\n`)
       return EXIT.notReady
     }
-    await sleep(io.clock, LOOK_MS, io.signal).catch(() => {
+    reporter.note(key.name, progress.message)
+    reporter.live(`${key.name}: ${progress.message}`)
+    await sleep(io.clock, POLL_MS, io.signal).catch(() => {
+      reporter.close()
       throw new Interrupted('the update goes on without this command')
     })
   }

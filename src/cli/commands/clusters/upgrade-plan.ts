@@ -3,27 +3,31 @@ import { clusterKind } from '#api'
 import { servedKind } from '#kube'
 import { CaptError } from '#lib'
 import { planUpgrade, readState, type UpgradePlan } from '#upgrade'
-import { CONNECTION_OPTIONS, type Command, EXIT, withConnection } from '../../command.ts'
+import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, withConnection } from '../../command.ts'
 import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 
-export const KUBERNETES_OPTION = {
+export const TARGET_OPTIONS = {
   kubernetes: {
     type: 'string',
     value: 'VERSION',
     about: 'Kubernetes version to reach, like 1.35; the newest that Flux and Karpenter support otherwise.',
   },
+  'node-image': {
+    type: 'string',
+    value: 'ALIAS',
+    about: "Image of Karpenter's nodes, like al2023@v20261102; what the control plane pinned otherwise.",
+  },
 } as const
 
 export const command: Command = {
   name: 'upgrade plan',
-  group: 'Clusters',
   summary: 'Show the steps of an upgrade in order, with the evidence for each',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'upgrade plan demo', about: 'To the newest version of Kubernetes that Flux and Karpenter support' },
-    { run: 'upgrade plan demo --kubernetes 1.35', about: 'To a version of your choice' },
-  ],
-  options: { ...CONNECTION_OPTIONS, ...KUBERNETES_OPTION, ...OUTPUT_OPTION },
+  examples: {
+    'upgrade plan demo': 'To the newest version of Kubernetes that Flux and Karpenter support',
+    'upgrade plan demo --kubernetes 1.35': 'To a version of your choice',
+  },
+  options: { ...CONNECTION_OPTIONS, ...TARGET_OPTIONS, ...OUTPUT_OPTION },
   async run(args, io) {
     const output = outputOf(args, ['json', 'yaml'])
     const [name] = args.positionals
@@ -31,7 +35,8 @@ export const command: Command = {
       throw new CaptError('CAPT_USAGE', 'upgrade plan needs the name of a cluster', { hint: 'capt upgrade plan demo' })
     return withConnection(args, io, async (connected) => {
       const kind = await servedKind(connected, clusterKind)
-      const plan = planUpgrade(await readState(kind, name, connected), args.values['kubernetes'] as string | undefined)
+      const { target, image } = targetOf(args)
+      const plan = planUpgrade(await readState(kind, name, connected), target, image)
       if (output === 'json' || output === 'yaml') {
         await printData({ ...plan, steps: plan.steps.map(({ component: _component, ...step }) => step) }, output, io)
         return EXIT.fine
@@ -41,6 +46,11 @@ export const command: Command = {
     })
   },
 }
+
+export const targetOf = ({ values }: Arguments) => ({
+  target: values['kubernetes'] as string | undefined,
+  image: values['node-image'] as string | undefined,
+})
 
 const WHO = { capt: 'set', itself: 'by itself', person: 'by you' } as const
 

@@ -1,7 +1,7 @@
 // Upgrades a cluster, or those that labels select in waves: in lockstep, step by step, each seen to work before the next.
 import { type AnyObject, clusterKind } from '#api'
 import { type Connected, servedKind } from '#kube'
-import { CaptError, formatDuration, parseDuration } from '#lib'
+import { CaptError, counted, formatDuration, parseDuration } from '#lib'
 import {
   complaintOf,
   type FleetOutcome,
@@ -23,26 +23,25 @@ import {
   type Io,
   withConnection,
 } from '../../command.ts'
-import { confirm, YES_OPTION } from '../../output.ts'
-import { KUBERNETES_OPTION, renderPlan } from './upgrade-plan.ts'
+import { confirm, endDryRun, YES_OPTION } from '../../output.ts'
+import { createReporter, type Reporter } from '../../progress/reporter.ts'
+import { renderPlan, TARGET_OPTIONS, targetOf } from './upgrade-plan.ts'
 
 export const command: Command = {
   name: 'upgrade',
-  group: 'Clusters',
   summary: 'Upgrade Kubernetes, and before it the Flux and Karpenter that it would strand',
   positionals: '[CLUSTER]',
-  examples: [
-    { run: 'upgrade demo --kubernetes 1.35 --wait 2h', about: 'All steps, each seen to work before the next begins' },
-    { run: 'upgrade demo --kubernetes 1.35', about: 'Begin the first step; run it again for the next one' },
-    { run: 'upgrade demo --dry-run', about: 'Show the steps and change nothing' },
-    {
-      run: 'upgrade -l env=dev --wave-label wave --at-once 2 --soak 30m --wait 2h',
-      about: 'Many clusters in waves; the first one that is not healthy ends it',
-    },
-  ],
+  examples: {
+    'upgrade demo --kubernetes 1.35 --wait 2h': 'All steps, each seen to work before the next begins',
+    'upgrade demo --kubernetes 1.35': 'Begin the first step; run it again for the next one',
+    'upgrade demo --node-image al2023@v20261102 --wait 1h': "Another image for Karpenter's nodes",
+    'upgrade demo --dry-run': 'Show the steps and change nothing',
+    'upgrade -l env=dev --wave-label wave --at-once 2 --soak 30m --wait 2h':
+      'Many clusters in waves; the first one that is not healthy ends it',
+  },
   options: {
     ...CONNECTION_OPTIONS,
-    ...KUBERNETES_OPTION,
+    ...TARGET_OPTIONS,
     selector: {
       type: 'string',
       short: 'l',
@@ -66,14 +65,12 @@ export const command: Command = {
       value: 'DURATION',
       default: '10m',
       about: 'How long the clusters of a wave must stay healthy before the next wave.',
-      check: checkDuration,
     },
     wait: {
       type: 'string',
       value: 'DURATION',
       about:
         'Follow every step to its end, at most this long for each cluster. Only the first step is begun otherwise.',
-      check: checkDuration,
     },
     'dry-run': { type: 'boolean', about: 'Show the steps and change nothing.' },
     ...YES_OPTION,
@@ -87,13 +84,16 @@ export const command: Command = {
     if (isFleet && args.values['wait'] === undefined && args.values['dry-run'] !== true)
       throw usage('upgrade -l needs --wait: a wave begins when the one before is through', 'add --wait 2h')
     return withConnection(args, io, async (connected) => {
-      const ports = await portsOf(connected, io)
+      const reporter = createReporter(io)
+      const ports = await portsOf(connected, io, reporter)
       try {
         return isFleet ? await upgradeFleet(args, io, ports, selector) : await upgradeOne(args, io, ports, name!)
       } catch (error) {
         if (io.signal.aborted)
           throw new Interrupted('what was begun goes on without this command; run it again to go on')
         throw error
+      } finally {
+        reporter.close()
       }
     })
   },
@@ -101,34 +101,28 @@ export const command: Command = {
 
 const usage = (message: string, hint: string) => new CaptError('CAPT_USAGE', message, { hint })
 
-function checkDuration(value: string): string | undefined {
-  try {
-    parseDuration(value)
-    return undefined
-  } catch {
-    return 'a duration, such as 30m'
-  }
-}
-
 const waitOf = ({ values }: Arguments): number =>
   typeof values['wait'] === 'string' ? parseDuration(values['wait']) : 0
-const targetOf = ({ values }: Arguments) => values['kubernetes'] as string | undefined
 
-async function portsOf(connected: Connected, io: Io): Promise<UpgradePorts> {
+async function portsOf(connected: Connected, io: Io, reporter: Reporter): Promise<UpgradePorts> {
   const kind = await servedKind(connected, clusterKind)
   const { objects, namespace } = connected
-  const progress = (text: string) => io.stderr.write(`${text}\n`)
-  return { objects, namespace, clusterKind: kind, clock: io.clock, signal: io.signal, progress }
+  const { live, line: progress } = reporter
+  return { objects, namespace, clusterKind: kind, clock: io.clock, signal: io.signal, progress, live }
 }
 
 async function upgradeOne(args: Arguments, io: Io, ports: UpgradePorts, name: string): Promise<number> {
-  const plan = planUpgrade(await readState(ports.clusterKind, name, ports), targetOf(args))
+  const { target, image } = targetOf(args)
+  const plan = planUpgrade(await readState(ports.clusterKind, name, ports), target, image)
   io.stdout.write(renderPlan(plan))
-  if (args.values['dry-run'] === true || plan.steps.length === 0) return EXIT.fine
-  if (!(await confirm(`Upgrade cluster ${ports.namespace}/${name} in ${plan.steps.length} steps?`, args, io)))
+  if (args.values['dry-run'] === true) return endDryRun(io)
+  if (plan.steps.length === 0) return EXIT.fine
+  if (
+    !(await confirm(`Upgrade cluster ${ports.namespace}/${name} in ${counted(plan.steps.length, 'step')}?`, args, io))
+  )
     return EXIT.failed
   const started = io.clock.monotonic()
-  const outcome = await performUpgrade(ports, name, plan.to, waitOf(args))
+  const outcome = await performUpgrade(ports, name, { target: plan.to, image, waitMs: waitOf(args) })
   if (outcome.is === 'done') {
     const took = formatDuration(io.clock.monotonic() - started)
     io.stdout.write(`Cluster ${name} runs Kubernetes ${outcome.kubernetes} (${took})\n`)
@@ -165,22 +159,24 @@ async function upgradeFleet(args: Arguments, io: Io, ports: UpgradePorts, select
     })
   const label = args.values['wave-label'] as string | undefined
   const waves = groupWaves(members, label)
+  const { target, image } = targetOf(args)
   for (const [index, wave] of waves.entries()) {
     io.stdout.write(`Wave ${index + 1} of ${waves.length}\n`)
-    for (const name of wave)
-      io.stdout.write(renderPlan(planUpgrade(await readState(kind, name, ports), targetOf(args))))
+    for (const name of wave) io.stdout.write(renderPlan(planUpgrade(await readState(kind, name, ports), target, image)))
   }
-  if (args.values['dry-run'] === true) return EXIT.fine
-  if (!(await confirm(`Upgrade ${members.length} clusters in ${waves.length} waves?`, args, io))) return EXIT.failed
+  if (args.values['dry-run'] === true) return endDryRun(io)
+  if (!(await confirm(`Upgrade ${counted(members.length, 'cluster')} in ${counted(waves.length, 'wave')}?`, args, io)))
+    return EXIT.failed
   const upgrade = async (name: string) => {
-    const { to } = planUpgrade(await readState(kind, name, ports), targetOf(args))
+    const { to } = planUpgrade(await readState(kind, name, ports), target, image)
     const progress = (text: string) => ports.progress(`${name}: ${text}`)
-    return await performUpgrade({ ...ports, progress }, name, to, waitOf(args))
+    const live = (text: string) => ports.live(`${name}: ${text}`)
+    return await performUpgrade({ ...ports, progress, live }, name, { target: to, image, waitMs: waitOf(args) })
   }
   const outcome = await performWaves(
     { ...ports, upgrade, complaintOf: async (name) => complaintOf(await readState(kind, name, ports)) },
     waves,
-    { atOnce: Number(args.values['at-once']), soakMs: parseDuration(String(args.values['soak'])) },
+    { maxConcurrent: Number(args.values['at-once']), soakMs: parseDuration(String(args.values['soak'])) },
   )
   return reportFleet(outcome, io)
 }

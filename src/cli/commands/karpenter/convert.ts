@@ -1,6 +1,7 @@
 // Brings Karpenter manifests and chart values of older versions to the current APIs. Objects go to standard output,
 // everything a person should know to standard error; when anything is refused nothing is printed at all.
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
+import { toYaml, toYamlDocuments } from '#api'
 import { byNewest, matrix, toVersion } from '#catalog'
 import {
   type ConvertOptions,
@@ -20,20 +21,15 @@ import { readSource, readSources } from '../../sources.ts'
 
 export const command: Command = {
   name: 'karpenter convert',
-  group: 'Karpenter',
   summary: 'Convert Provisioners and v1beta1 pools to Karpenter v1',
   positionals: '[FILE | FOLDER | -]...',
-  examples: [
-    {
-      run: 'karpenter convert provisioner.yaml --role KarpenterNodeRole-demo > pools.yaml',
-      about: 'A Provisioner with its AWSNodeTemplate',
-    },
-    {
-      run: 'karpenter convert manifests/ --role KarpenterNodeRole-demo --set CLUSTER_NAME=demo',
-      about: 'A folder whose files use ${CLUSTER_NAME}',
-    },
-    { run: 'karpenter convert --values values.yaml', about: 'Values of an old chart' },
-  ],
+  examples: {
+    'karpenter convert provisioner.yaml --role KarpenterNodeRole-demo > pools.yaml':
+      'A Provisioner with its AWSNodeTemplate',
+    'karpenter convert manifests/ --role KarpenterNodeRole-demo --set CLUSTER_NAME=demo':
+      'A folder whose files use ${CLUSTER_NAME}',
+    'karpenter convert --values values.yaml': 'Values of an old chart',
+  },
   options: {
     role: {
       type: 'string',
@@ -128,17 +124,12 @@ async function finish(findings: readonly Finding[], data: unknown, output: 'yaml
   const refused = findings.some(isRefused)
   io.stderr.write(renderFindings(findings))
   if (output === 'json') await printData({ ...(refused ? {} : (data as object)), findings }, 'json', io)
-  else if (!refused) io.stdout.write(toYaml(data))
+  else if (!refused) io.stdout.write(Array.isArray(data) ? toYamlDocuments(data) : toYaml(data))
   if (refused) {
     io.stderr.write('nothing was written\n')
     return EXIT.failed
   }
   return findings.some(needsPerson) ? EXIT.notReady : EXIT.fine
-}
-
-function toYaml(data: unknown): string {
-  const options = { lineWidth: 0, aliasDuplicateObjects: false } as const
-  return Array.isArray(data) ? data.map((item) => stringify(item, options)).join('---\n') : stringify(data, options)
 }
 
 const WORDS = { refused: 'refused', person: 'to do', changed: 'changed', note: 'note' } as const

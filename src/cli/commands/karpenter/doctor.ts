@@ -7,13 +7,12 @@ import { OUTPUT_OPTION, outputOf, printData, renderOptions } from '../../output.
 
 export const command: Command = {
   name: 'karpenter doctor',
-  group: 'Karpenter',
   summary: 'Find known traps of Karpenter in an existing EKS cluster, with a fix for each',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'karpenter doctor demo', about: 'Whoever installed it' },
-    { run: 'karpenter doctor demo -o json', about: 'As data' },
-  ],
+  examples: {
+    'karpenter doctor demo': 'Regardless of who installed it',
+    'karpenter doctor demo -o json': 'As data',
+  },
   options: { ...SITE_OPTIONS, ...OUTPUT_OPTION, output: { ...OUTPUT_OPTION.output, value: 'json|yaml' } },
   /** 0: nothing needs a person. 1: something does. */
   async run(args, io) {

@@ -1,21 +1,20 @@
 // Installs Karpenter in an existing EKS cluster: shows the plan, asks, executes it, and verifies the result.
-import { karpenterNames } from '#catalog'
+import type { Survey } from '#karpenter'
 import { type Command, EXIT } from '../../command.ts'
 import { CHANGE_OPTIONS, executePlan } from '../../karpenter/execute.ts'
-import { clusterOf, PLAN_OPTIONS, planOptionsOf, SITE_OPTIONS, WAIT_OPTION } from '../../karpenter/karpenter.ts'
+import { PLAN_OPTIONS, planOptionsOf, SITE_OPTIONS, WAIT_OPTION } from '../../karpenter/karpenter.ts'
 import { removeInstallation } from '../../karpenter/remove.ts'
 
 export const command: Command = {
   name: 'karpenter install',
-  group: 'Karpenter',
   summary: 'Install Karpenter in an existing EKS cluster',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'karpenter install demo', about: 'Show the plan, ask, install, verify' },
-    { run: 'karpenter install demo --yes --probe', about: 'Without a question, and prove that a pod gets a node' },
-    { run: 'karpenter install demo --provisioner provisioner.yaml', about: 'With the pools of an older Karpenter' },
-    { run: 'karpenter install demo --rollback', about: 'Undo what an interrupted installation made' },
-  ],
+  examples: {
+    'karpenter install demo': 'Show the plan, ask, install, verify',
+    'karpenter install demo --yes --probe': 'Without a question, and prove that a pod gets a node',
+    'karpenter install demo --provisioner provisioner.yaml': 'With the pools of an older Karpenter',
+    'karpenter install demo --rollback': 'Undo what an interrupted installation made',
+  },
   options: {
     ...SITE_OPTIONS,
     ...PLAN_OPTIONS,
@@ -25,8 +24,7 @@ export const command: Command = {
   },
   async run(args, io) {
     if (args.values['rollback'] === true) return await removeInstallation('karpenter install', args, io)
-    const profile = karpenterNames(clusterOf(args, 'karpenter install')).instanceProfile
-    const options = await planOptionsOf(args, io, profile)
+    const options = (survey: Survey) => planOptionsOf(args, io, survey)
     return (await executePlan('karpenter install', args, io, options)) ? EXIT.fine : EXIT.failed
   },
 }

@@ -8,20 +8,15 @@ import { YES_OPTION } from '../../output.ts'
 
 export const command: Command = {
   name: 'karpenter migrate',
-  group: 'Karpenter',
   summary: 'Hand a helm_release of Karpenter over from Terraform to add-on delivery, without uninstalling it',
-  examples: [
-    {
-      run: 'karpenter migrate -f template.yaml --dry-run',
-      about: 'What Terraform would forget and keep, by a plan upon the state of every apply',
-    },
-    { run: 'karpenter migrate -f template.yaml --out template.yaml', about: 'Write the new template' },
-    {
-      run: 'karpenter migrate -f template.yaml --cluster demo --out template.yaml',
-      about: 'Also apply it, wait until Terraform has forgotten the release, and label the cluster',
-    },
-    { run: 'karpenter migrate --module infra/eks', about: 'A root module that you run yourself' },
-  ],
+  examples: {
+    'karpenter migrate -f template.yaml --dry-run':
+      'What Terraform would forget and keep, by a plan upon the state of every apply',
+    'karpenter migrate -f template.yaml --out template.yaml': 'Write the new template',
+    'karpenter migrate -f template.yaml --cluster demo --out template.yaml':
+      'Also apply it, wait until Terraform has forgotten the release, and label the cluster',
+    'karpenter migrate --module infra/eks': 'A root module that you run yourself',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     filename: { type: 'string', short: 'f', value: 'FILE', about: 'File with a WorkspaceTemplate with inline HCL.' },

@@ -1,33 +1,23 @@
 // Shows what an installation of Karpenter in an existing EKS cluster would create, change and keep. Changes nothing.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { karpenterNames } from '#catalog'
 import { guideFiles, planInstall, terraformVariables } from '#karpenter'
 import { CaptError } from '#lib'
 import { type Command, EXIT } from '../../command.ts'
-import {
-  atSite,
-  clusterOf,
-  PLAN_OPTIONS,
-  planOptionsOf,
-  refuse,
-  renderPlan,
-  SITE_OPTIONS,
-} from '../../karpenter/karpenter.ts'
+import { atSite, PLAN_OPTIONS, planOptionsOf, refuse, renderPlan, SITE_OPTIONS } from '../../karpenter/karpenter.ts'
 import { printData } from '../../output.ts'
 
 const OUTPUTS = ['json', 'yaml', 'files', 'terraform']
 
 export const command: Command = {
   name: 'karpenter plan',
-  group: 'Karpenter',
   summary: 'Show what installing Karpenter in an existing EKS cluster would do',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'karpenter plan demo', about: 'What would be created, changed and kept, and why' },
-    { run: 'karpenter plan demo --output files --folder demo', about: 'The policies and manifests, to apply by hand' },
-    { run: 'karpenter plan demo --output terraform', about: 'Variables for modules/karpenter' },
-  ],
+  examples: {
+    'karpenter plan demo': 'What would be created, changed and kept, and why',
+    'karpenter plan demo --output files --folder demo': 'The policies and manifests, to apply by hand',
+    'karpenter plan demo --output terraform': 'Variables for modules/karpenter',
+  },
   options: {
     ...SITE_OPTIONS,
     ...PLAN_OPTIONS,
@@ -43,11 +33,12 @@ export const command: Command = {
   async run(args, io) {
     const { output, folder } = args.values
     if (folder !== undefined && output !== 'files' && output !== 'terraform')
-      throw new CaptError('CAPT_USAGE', '--folder is for --output files and --output terraform')
-    const profile = karpenterNames(clusterOf(args, 'karpenter plan')).instanceProfile
-    const options = await planOptionsOf(args, io, profile)
+      throw new CaptError('CAPT_USAGE', '--folder is for --output files and --output terraform', {
+        hint: 'add --output files, or leave --folder out',
+      })
     return await atSite('karpenter plan', args, io, async (site) => {
       const survey = await site.survey()
+      const options = await planOptionsOf(args, io, survey)
       const plan = planInstall(survey, options)
       if (output === 'json' || output === 'yaml') await printData(plan, output, io)
       if (plan.refusals.length > 0) {

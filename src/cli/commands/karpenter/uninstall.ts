@@ -5,14 +5,13 @@ import { removeInstallation } from '../../karpenter/remove.ts'
 
 export const command: Command = {
   name: 'karpenter uninstall',
-  group: 'Karpenter',
   summary: 'Remove Karpenter from an existing EKS cluster, and what capt made for it',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'karpenter uninstall demo', about: 'Drain the pools, end the nodes, remove what capt made' },
-    { run: 'karpenter uninstall demo --dry-run', about: 'Show what would go' },
-    { run: 'karpenter uninstall demo --force', about: 'Where Karpenter no longer runs: lists what it leaves behind' },
-  ],
+  examples: {
+    'karpenter uninstall demo': 'Drain the pools, end the nodes, remove what capt made',
+    'karpenter uninstall demo --dry-run': 'Show what would go',
+    'karpenter uninstall demo --force': 'Where Karpenter no longer runs: lists what it leaves behind',
+  },
   options: {
     ...SITE_OPTIONS,
     ...WAIT_OPTION,

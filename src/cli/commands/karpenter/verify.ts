@@ -7,13 +7,12 @@ import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 
 export const command: Command = {
   name: 'karpenter verify',
-  group: 'Karpenter',
   summary: 'Prove that Karpenter works: controller, credentials, pools, and on request a node',
   positionals: 'CLUSTER',
-  examples: [
-    { run: 'karpenter verify demo', about: 'Controller, placement, credentials and pools' },
-    { run: 'karpenter verify demo --probe', about: 'And a pod that gets a new node' },
-  ],
+  examples: {
+    'karpenter verify demo': 'Controller, placement, credentials and pools',
+    'karpenter verify demo --probe': 'And a pod that gets a new node',
+  },
   options: {
     ...SITE_OPTIONS,
     ...WAIT_OPTION,

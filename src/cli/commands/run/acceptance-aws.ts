@@ -17,12 +17,11 @@ const TAG = 'capt-acceptance'
 
 export const command: Command = {
   name: 'acceptance aws',
-  group: 'Run capt',
   summary: 'Prove the whole story in your AWS account, within a budget, and delete it again',
-  examples: [
-    { run: 'acceptance aws --region eu-west-1 --budget 5', about: 'Check, show what it may cost, ask, then do it' },
-    { run: 'acceptance aws --timeout 90m --yes', about: 'In $AWS_REGION, without a question, for at most 90 minutes' },
-  ],
+  examples: {
+    'acceptance aws --region eu-west-1 --budget 5': 'Check, show what it may cost, ask, then do it',
+    'acceptance aws --timeout 90m --yes': 'In $AWS_REGION, without a question, for at most 90 minutes',
+  },
   options: {
     region: { type: 'string', value: 'REGION', about: 'AWS region; $AWS_REGION otherwise.', check: CHECKS.region },
     'kubernetes-version': {

@@ -11,12 +11,11 @@ const { yes: _yes, ...options } = ACCEPTANCE_OPTIONS
 
 export const command: Command = {
   name: 'acceptance simulation',
-  group: 'Run capt',
   summary: 'Prove the whole story on this machine: create, Flux, Karpenter, a node for a pod, delete',
-  examples: [
-    { run: 'acceptance simulation', about: 'Transcript and report in ./capt-acceptance' },
-    { run: 'acceptance simulation --data ./proof --timeout 5m', about: 'Elsewhere, and not for long' },
-  ],
+  examples: {
+    'acceptance simulation': 'Transcript and report in ./capt-acceptance',
+    'acceptance simulation --data ./proof --timeout 5m': 'Elsewhere, and not for long',
+  },
   options,
   onSignal: 'stops',
   /** 0: passed. 1: failed. 3: not within budget or time. */

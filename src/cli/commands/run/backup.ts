@@ -11,13 +11,12 @@ const { kubeconfig, context } = CONNECTION_OPTIONS
 
 export const command: Command = {
   name: 'backup',
-  group: 'Run capt',
   summary: 'Write an encrypted backup of an embedded home',
-  examples: [
-    { run: 'backup --data ./home -o home.backup', about: 'With the key of the home, which must be kept elsewhere too' },
-    { run: 'backup --data ./home -o home.backup --key-file backup.key', about: 'With a key for backups alone' },
-    { run: 'backup --kubeconfig home.kubeconfig -o home.backup', about: 'Of the running home that answers there' },
-  ],
+  examples: {
+    'backup --data ./home -o home.backup': 'With the key of the home, which must be kept elsewhere too',
+    'backup --data ./home -o home.backup --key-file backup.key': 'With a key for backups alone',
+    'backup --kubeconfig home.kubeconfig -o home.backup': 'Of the running home that answers there',
+  },
   options: {
     output: { type: 'string', short: 'o', value: 'FILE', about: 'File to write; mode 0600.' },
     data: {

@@ -12,11 +12,10 @@ const LIMIT_MS = 2000
 
 export const command: Command = {
   name: '__complete',
-  group: 'Run capt',
   summary: 'List what may be typed next, for completion scripts',
   positionals: 'WORD...',
   hidden: true,
-  examples: [{ run: '__complete -- get cl', about: 'What may follow' }],
+  examples: { '__complete -- get cl': 'What may follow' },
   options: {},
   async run({ positionals }, io) {
     const { COMMANDS } = await import('../../commands.generated.ts')

@@ -1,19 +1,19 @@
 // The page in the browser, under the caller's own kubeconfig.
 import { startDashboard } from '#app'
+import { askServer } from '#kube'
 import { CaptError } from '#lib'
-import { type Arguments, CONNECTION_OPTIONS, type Command, connectionOf, EXIT } from '../../command.ts'
+import { type Arguments, CONNECTION_OPTIONS, type Command, connectionOf, EXIT, withConnection } from '../../command.ts'
 import { addressOf } from './up.ts'
 
 export const command: Command = {
   name: 'dashboard',
-  group: 'Run capt',
   summary: 'Show clusters, runs, plans and add-ons live in the browser',
-  examples: [
-    { run: 'dashboard', about: 'Serve the page on this machine and print its link; Ctrl-C ends it' },
-    { run: 'dashboard -n team-a', about: 'One namespace only' },
-    { run: 'dashboard --allow-writes', about: 'Plans can be approved on the page, with your own permissions' },
-    { run: 'dashboard --listen 0.0.0.0:8443', about: 'Serve it to others, over TLS' },
-  ],
+  examples: {
+    dashboard: 'Serve the page on this machine and print its link; Ctrl-C ends it',
+    'dashboard -n team-a': 'One namespace only',
+    'dashboard --allow-writes': 'Plans can be approved on the page, with your own permissions',
+    'dashboard --listen 0.0.0.0:8443': 'Serve it to others, over TLS',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     namespace: { type: 'string', short: 'n', value: 'NAME', about: 'Only this namespace; all of them otherwise.' },
@@ -29,12 +29,16 @@ export const command: Command = {
   },
   onSignal: 'stops',
   async run(args, io) {
+    const address = addressOf(String(args.values['listen']))
+    const tls = tlsOf(args)
+    // The page connects when its first reader comes; what is wrong with the connection is said now.
+    await withConnection(args, io, (server) => askServer(server, '/version'))
     const { kubeconfig, context, namespace } = connectionOf(args)
     const dashboard = await startDashboard({
-      ...addressOf(String(args.values['listen'])),
+      ...address,
       allowWrites: args.values['allow-writes'] === true,
       ...(namespace === undefined ? {} : { namespace }),
-      ...tlsOf(args),
+      ...tls,
       access: {
         ...(kubeconfig === undefined ? {} : { path: kubeconfig }),
         ...(context === undefined ? {} : { context }),
@@ -43,7 +47,7 @@ export const command: Command = {
     })
     try {
       io.stdout.write(`Dashboard: ${dashboard.url}\n`)
-      io.stderr.write('Whoever has this link sees what you may see. Ctrl-C ends it.\n')
+      io.stderr.write('Anyone with this link sees what you may see. Ctrl-C ends it.\n')
       if (!io.signal.aborted)
         await new Promise((resolve) => io.signal.addEventListener('abort', resolve, { once: true }))
       return EXIT.fine

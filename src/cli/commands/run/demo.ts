@@ -15,6 +15,7 @@ import { countFiles, processesUsing } from '../../demo/leftovers.ts'
 import { drawTranscript } from '../../demo/picture.ts'
 import { createScreen, type Screen } from '../../demo/screen.ts'
 import { createStory, Ended, type Story } from '../../demo/story.ts'
+import type { HomePage } from '../../home-page.ts'
 
 /** Terraform of a simulated cloud stops within seconds when it is asked to. */
 const STOP_MS = 5_000
@@ -22,13 +23,12 @@ const LAST_WARNINGS = 10
 
 export const command: Command = {
   name: 'demo',
-  group: 'Run capt',
   summary: 'See all of it on this machine, without a cluster, a cloud account or Docker',
-  examples: [
-    { run: 'demo', about: 'A cluster, nodes, a failure, an upgrade and a clean deletion, in about a minute' },
-    { run: 'demo --keep', about: 'The same without the deletion, and leave it running for kubectl and the browser' },
-    { run: 'demo --record demo.svg', about: 'The same, and draw what it showed' },
-  ],
+  examples: {
+    demo: 'A cluster, nodes, a failure, an upgrade and a clean deletion, in about a minute',
+    'demo --keep': 'The same without the deletion, and leave it running for kubectl and the browser',
+    'demo --record demo.svg': 'The same, and draw what it showed',
+  },
   options: {
     keep: { type: 'boolean', about: 'Do not delete the cluster; leave it running until Ctrl-C.' },
     record: { type: 'string', value: 'FILE', about: 'Write what was shown as a picture, in SVG.' },
@@ -43,18 +43,18 @@ export const command: Command = {
     const folder = mkdtempSync(join(tmpdir(), 'capt-demo-'))
     const screen = createScreen(io, picture !== undefined)
     let home: Home | undefined
-    let closePage = async () => {}
+    let page: HomePage | undefined
     try {
       home = await start(args, folder, io)
       greet(home, screen)
-      if (isKept) closePage = await openPage(home, io)
+      if (isKept) page = await openPage(home, io)
       const story = createStory({ home, io, screen, timeoutMs })
       const code = await perform(story, isKept, join(folder, 'capt.log'))
-      if (code === EXIT.fine && isKept) await stayOpen(home, folder, io)
+      if (code === EXIT.fine && isKept) await stayOpen(home, page, folder, io)
       return code
     } finally {
       screen.clear()
-      await closePage()
+      await page?.close()
       await home?.stop()
       const left = processesUsing(folder)
       rmSync(folder, { recursive: true, force: true })
@@ -96,15 +96,15 @@ function greet(home: Home, screen: Screen): void {
   const engine = isSimulated
     ? 'Terraform runs are simulated: it was not found on the PATH, or simulation was asked for'
     : `${name} is real`
-  const without = isSimulated ? '\nMachines and the approval of a plan need Terraform and are left out.' : ''
+  const without = isSimulated ? '\nThe approval of a plan needs Terraform and is left out.' : ''
   screen.text(
     `capt demo: everything runs on this machine. ${engine};\nthe cloud and the workload cluster are simulated.${without}\n`,
   )
 }
 
-async function openPage(home: Home, io: Io): Promise<() => Promise<void>> {
+async function openPage(home: Home, io: Io): Promise<HomePage> {
   const { openHomePage } = await import('../../home-page.ts')
-  return await openHomePage({ kubeconfig: home.kubeconfig, at: { host: '127.0.0.1', port: 0 } }, io)
+  return await openHomePage({ access: home.access, at: { host: '127.0.0.1', port: 0 } }, io)
 }
 
 async function perform(story: Story, isKept: boolean, log: string): Promise<number> {
@@ -133,9 +133,16 @@ async function explain({ screen, io, read }: Story, ended: Ended, log: string): 
   for (const line of warnings) io.stderr.write(`  ${line}\n`)
 }
 
-async function stayOpen(home: Home, folder: string, io: Io): Promise<void> {
+async function stayOpen(home: Home, page: HomePage | undefined, folder: string, io: Io): Promise<void> {
   const kubeconfig = join(folder, 'kubeconfig')
-  writeFileSync(kubeconfig, home.kubeconfig, { mode: 0o600 })
-  io.stdout.write(`\nIt keeps running: kubectl --kubeconfig ${kubeconfig} get clusters; Ctrl-C ends it.\n`)
-  await home.failed(io.signal)
+  const endFile = home.keepKubeconfig(kubeconfig)
+  // The first link has scrolled away.
+  const link = page?.link === undefined ? '' : `  page      ${page.link}\n`
+  const terminals = `  capt      capt --kubeconfig ${kubeconfig} describe cluster demo\n  kubectl   kubectl --kubeconfig ${kubeconfig} get clusters\n`
+  io.stdout.write(`\nIt keeps running until Ctrl-C.\n${link}${terminals}`)
+  try {
+    await home.failed(io.signal)
+  } finally {
+    endFile()
+  }
 }

@@ -130,12 +130,11 @@ function engineFault(value: string): string | undefined {
 
 export const command: Command = {
   name: 'manager',
-  group: 'Run capt',
   summary: 'Run the controllers against a management cluster',
-  examples: [
-    { run: 'manager --kubeconfig mgmt.yaml', about: 'All controllers, from this machine' },
-    { run: 'manager --enable-controller infrastructure --leader-elect', about: 'Some of them, one of several' },
-  ],
+  examples: {
+    'manager --kubeconfig mgmt.yaml': 'All controllers, from this machine',
+    'manager --enable-controller infrastructure --leader-elect': 'Some of them, one of several',
+  },
   options,
   onSignal: 'stops',
   async run(args, io) {
@@ -208,7 +207,7 @@ export const command: Command = {
   },
 }
 
-const LOOK_MS = 500
+const POLL_MS = 500
 const START_AGAIN_MS = 2_000
 
 /** What could start before can start again; an API server that comes back may go away once more. */
@@ -229,7 +228,7 @@ async function untilWorkable(manager: Manager, { signal, clock }: Io): Promise<v
   const over = new AbortController()
   const isOver = () => signal.aborted || !manager.engine?.running || over.signal.aborted
   const answers = manager.answers(over.signal).then(() => over.abort())
-  while (!isOver()) await sleep(clock, LOOK_MS)
+  while (!isOver()) await sleep(clock, POLL_MS)
   over.abort()
   await answers
 }

@@ -7,19 +7,12 @@ import { BACKUP_KEY_OPTIONS, backupKeyOf } from '../../home/backup-key.ts'
 
 export const command: Command = {
   name: 'restore',
-  group: 'Run capt',
   summary: 'Make an embedded home from a backup',
   positionals: 'FILE',
-  examples: [
-    {
-      run: 'restore home.backup --data ./home --key-file encryption.key',
-      about: 'Then start it: capt up --data ./home',
-    },
-    {
-      run: 'restore home.backup --data ./home --key-file encryption.key --dry-run',
-      about: 'Check file, key and folder',
-    },
-  ],
+  examples: {
+    'restore home.backup --data ./home --key-file encryption.key': 'Then start it: capt up --data ./home',
+    'restore home.backup --data ./home --key-file encryption.key --dry-run': 'Check file, key and folder',
+  },
   options: {
     data: { type: 'string', value: 'DIR', about: 'Data folder to make; it must be empty or missing.' },
     ...BACKUP_KEY_OPTIONS,

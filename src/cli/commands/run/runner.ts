@@ -8,12 +8,11 @@ import { type Command, EXIT, type Io } from '../../command.ts'
 
 export const command: Command = {
   name: 'runner',
-  group: 'Run capt',
   summary: 'Do one Terraform run; managers start it, people need not',
-  examples: [
-    { run: 'runner --folder DIR --kubeconfig FILE', about: 'Do, or resume, the run that DIR describes' },
-    { run: 'runner --run /run/capt --folder DIR', about: 'Do the run that the pod of a Job mounts' },
-  ],
+  examples: {
+    'runner --folder DIR --kubeconfig FILE': 'Do, or resume, the run that DIR describes',
+    'runner --run /run/capt --folder DIR': 'Do the run that the pod of a Job mounts',
+  },
   options: {
     folder: { type: 'string', value: 'DIR', about: 'Work folder of the workspace.' },
     kubeconfig: { type: 'string', value: 'FILE', about: 'Kubeconfig of the API server that has the record.' },
@@ -80,7 +79,7 @@ function changedAt(file: string | undefined): number {
   return file === undefined ? 1 : (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
 }
 
-/** Objects of a connection that is made when it is first needed, and made anew when its address has changed. */
+/** Objects of a connection that is opened when it is first needed, and opened again when its address has changed. */
 function lateObjects(connection: () => Promise<Connection>, onFailure: (error: unknown) => void): Objects {
   async function ask<T>(work: (objects: Objects) => Promise<T>): Promise<T> {
     try {

@@ -1,5 +1,4 @@
 // The embedded home: API server, controllers and a stand-in for core Cluster API, in one process.
-import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Manifest } from '#api'
 import { type Home, startHome } from '#app'
@@ -12,27 +11,26 @@ import {
   type Command,
   ENGINE_OPTION,
   EXIT,
+  filesOption,
   type Io,
 } from '../../command.ts'
 import { optionWords, startDetached } from '../../home/detach.ts'
 import { followEvents, readableSink } from '../../home/readable-log.ts'
 import { createShippedTemplates } from '../../home/templates.ts'
+import type { HomePage } from '../../home-page.ts'
 import { shutdownOf, superviseFirstProcess } from '../../init-process.ts'
 
 const NAMESPACE = 'default'
 
 export const command: Command = {
   name: 'up',
-  group: 'Run capt',
   summary: 'Run an embedded control plane in one process',
-  examples: [
-    { run: 'up --data ./home --kubeconfig ./home.kubeconfig', about: 'Start it; kubectl works with that kubeconfig' },
-    { run: 'up --data ./home -f examples/simulation.yaml', about: 'Start it, apply a manifest and show its progress' },
-    {
-      run: 'up --data ./home --detach -f examples/simulation.yaml --wait-ready 5m',
-      about: 'In the background; return when everything is ready',
-    },
-  ],
+  examples: {
+    'up --data ./home --kubeconfig ./home.kubeconfig': 'Start it; kubectl works with that kubeconfig',
+    'up --data ./home -f examples/simulation.yaml': 'Start it, apply a manifest and show its progress',
+    'up --data ./home --detach -f examples/simulation.yaml --wait-ready 5m':
+      'In the background; return when everything is ready',
+  },
   options: {
     data: {
       type: 'string',
@@ -58,12 +56,14 @@ export const command: Command = {
       about: 'Address of the page in the browser; port 0 is a free one. Its link is in DIR/dashboard-url.',
     },
     kubeconfig: { type: 'string', value: 'FILE', about: 'Where to write the kubeconfig; DIR/kubeconfig otherwise.' },
-    filename: {
+    ...filesOption('Manifest to apply once it is ready.'),
+    'token-lifetime': {
       type: 'string',
-      short: 'f',
-      value: 'FILE',
-      multiple: true,
-      about: 'Manifest to apply once it is ready.',
+      value: 'DURATION',
+      default: '2160h',
+      about:
+        'How long tokens work. After two thirds of it (60 of 90 days) they are replaced and the files that hold them are written again.',
+      check: (value) => (isLifetime(value) ? undefined : 'write it like 2160h, at least 5s'),
     },
     detach: { type: 'boolean', about: 'Run in the background: return when the API is ready. The log is DIR/capt.log.' },
     'wait-ready': {
@@ -122,6 +122,17 @@ function pageAddressOf({ values }: Arguments) {
   return dashboard === 'off' ? undefined : addressOf(String(dashboard), '127.0.0.1', 'dashboard')
 }
 
+/** Shorter ones would end before everybody has read the next. */
+const SHORTEST_LIFETIME_MS = 5_000
+
+function isLifetime(text: string): boolean {
+  try {
+    return parseDuration(text) >= SHORTEST_LIFETIME_MS
+  } catch {
+    return false
+  }
+}
+
 const kubeconfigOf = ({ values }: Arguments, dataDir: string, io: Io): string =>
   resolve(io.cwd, typeof values['kubeconfig'] === 'string' ? values['kubeconfig'] : `${dataDir}/kubeconfig`)
 
@@ -150,6 +161,7 @@ async function applyAndWait(manifests: readonly Manifest[], waitMs: number, conn
 async function serve(args: Arguments, dataDir: string, work: Work, io: Io): Promise<number> {
   const { engine } = args.values
   const { host, port } = addressOf(String(args.values['listen']))
+  const tokenLifetimeMs = parseDuration(String(args.values['token-lifetime']))
   const isText = (args.values['log-format'] ?? (io.stderr.isTerminal ? 'text' : 'json')) === 'text'
   superviseFirstProcess(io)
   const keyCommand = args.values['data-key-command'] ?? io.env['CAPT_DATA_KEY_COMMAND']
@@ -159,6 +171,7 @@ async function serve(args: Arguments, dataDir: string, work: Work, io: Io): Prom
     port,
     ...(typeof engine === 'string' ? { engine } : {}),
     approval: approvalOf(args.values),
+    tokenLifetimeMs,
     ...(typeof keyCommand === 'string' ? { keyCommand } : {}),
     // Events say what happens; the log of the program adds what they do not.
     logLevel: String(args.values['log-level'] ?? (isText ? 'warn' : 'info')),
@@ -167,20 +180,19 @@ async function serve(args: Arguments, dataDir: string, work: Work, io: Io): Prom
     shutdown: shutdownOf(undefined, io),
   })
   let isProgressShown = isText && work.manifests.length > 0
-  const events = isText
-    ? await followEvents(home.kubeconfig, (isWarning) => isWarning || !isProgressShown, io)
-    : undefined
-  let closePage = async () => {}
+  const events = isText ? await followEvents(home.access, (isWarning) => isWarning || !isProgressShown, io) : undefined
+  let page: HomePage | undefined
+  let endFile = () => {}
   try {
     const file = kubeconfigOf(args, dataDir, io)
     await createShippedTemplates(home.objects, NAMESPACE)
-    writeFileSync(file, home.kubeconfig, { mode: 0o600 })
+    endFile = home.keepKubeconfig(file)
     io.stdout.write(`capt is ready at ${home.url} (kubectl --kubeconfig ${file} get clusters -A)\n`)
     const pageAt = pageAddressOf(args)
     if (pageAt) {
       const { openHomePage } = await import('../../home-page.ts')
-      const options = { kubeconfig: home.kubeconfig, at: pageAt, file: `${dataDir}/dashboard-url` }
-      closePage = await openHomePage(options, io)
+      const options = { access: home.access, at: pageAt, file: `${dataDir}/dashboard-url`, tokenLifetimeMs }
+      page = await openHomePage(options, io)
     }
     if (work.manifests.length > 0) {
       const waitMs = work.waitMs ?? (isText ? Number.POSITIVE_INFINITY : 0)
@@ -198,7 +210,8 @@ async function serve(args: Arguments, dataDir: string, work: Work, io: Io): Prom
     await home.failed(io.signal)
     return EXIT.fine
   } finally {
-    await closePage()
+    endFile()
+    await page?.close()
     await events?.close()
     await home.stop()
   }

@@ -4,9 +4,8 @@ import { type Command, EXIT } from '../../command.ts'
 
 export const command: Command = {
   name: 'version',
-  group: 'Run capt',
   summary: 'Print the version of capt',
-  examples: [{ run: 'version', about: 'The version of this program' }],
+  examples: { version: 'The version of this program' },
   options: {},
   async run(_args, io) {
     io.stdout.write(`capt ${VERSION}\n`)

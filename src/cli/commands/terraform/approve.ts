@@ -6,16 +6,12 @@ import { applyNameOf } from '../../resources.ts'
 
 export const command: Command = {
   name: 'approve',
-  group: 'Terraform',
   summary: 'Approve or deny the plan of an apply',
   positionals: 'NAME',
-  examples: [
-    {
-      run: 'approve demo-vpc --plan 6f1c2d3e4a5b6c7d',
-      about: 'Apply exactly this plan; capt plan shows it and its hash',
-    },
-    { run: 'approve demo-vpc --deny', about: 'Do not apply the plan that waits' },
-  ],
+  examples: {
+    'approve demo-vpc --plan 6f1c2d3e4a5b6c7d': 'Apply exactly this plan; capt plan shows it and its hash',
+    'approve demo-vpc --deny': 'Do not apply the plan that waits',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     plan: { type: 'string', value: 'HASH', about: 'Hash of the plan, or its first 8 characters or more.' },

@@ -3,19 +3,19 @@ import { CANCEL_ANNOTATION, notFound, WorkspaceTemplateApply } from '#api'
 import { findOwner, isOpen, readRecord } from '#engine'
 import { CaptError, parseDuration, sleep } from '#lib'
 import { CONNECTION_OPTIONS, type Command, EXIT, withConnection } from '../../command.ts'
+import { createReporter } from '../../progress/reporter.ts'
 import { applyNameOf } from '../../resources.ts'
 
-const LOOK_MS = 500
+const POLL_MS = 500
 
 export const command: Command = {
   name: 'cancel',
-  group: 'Terraform',
   summary: 'Stop the run of an apply',
   positionals: 'NAME',
-  examples: [
-    { run: 'cancel demo-vpc', about: 'Ask it to stop, and wait until it has' },
-    { run: 'cancel demo-vpc --wait=false', about: 'Ask it to stop and return at once' },
-  ],
+  examples: {
+    'cancel demo-vpc': 'Ask it to stop, and wait until it has',
+    'cancel demo-vpc --wait=false': 'Ask it to stop and return at once',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     wait: { type: 'string', value: 'DURATION|false', default: '5m', about: 'How long to wait for it.' },
@@ -39,16 +39,23 @@ export const command: Command = {
       const body = { metadata: { annotations: { [CANCEL_ANNOTATION]: run.id } } }
       await objects.patch(WorkspaceTemplateApply, key, { type: 'merge', body })
       io.stdout.write(`Asked run ${run.id} to stop; it ends what it has in hand first\n`)
-      const until = io.clock.monotonic() + waitMs
-      while (io.clock.monotonic() < until) {
+      const reporter = createReporter(io)
+      while (reporter.elapsedMs() < waitMs) {
         const now = (await readRecord(objects, key))?.record.run
         if (!isOpen(now) || now.id !== run.id) {
+          reporter.close()
           io.stdout.write(`Run ${run.id} ended: ${now?.id === run.id ? now.phase : 'another one began'}\n`)
           return EXIT.fine
         }
-        await sleep(io.clock, LOOK_MS, io.signal)
+        reporter.live(`${name}: ${now.address ?? `terraform ${run.verb}`} is ending`)
+        await sleep(io.clock, POLL_MS, io.signal)
       }
-      return waitMs === 0 ? EXIT.fine : EXIT.notReady
+      reporter.close()
+      if (waitMs === 0) return EXIT.fine
+      io.stderr.write(
+        `Run ${run.id} has not ended after ${wait}; it ends by itself: capt logs ${name} --follow shows it\n`,
+      )
+      return EXIT.notReady
     })
   },
 }

@@ -3,20 +3,19 @@
 import { notFound, RETRY_ANNOTATION, WorkspaceTemplateApply } from '#api'
 import { findAbandoned, findOwner, listRecorded, type Owner, orphanResources, type Recorded } from '#engine'
 import { type Connected, createEvents } from '#kube'
-import { CaptError } from '#lib'
+import { CaptError, counted } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
-import { confirm, YES_OPTION } from '../../output.ts'
+import { confirm, endDryRun, YES_OPTION } from '../../output.ts'
 import { applyNameOf } from '../../resources.ts'
 
 export const command: Command = {
   name: 'forget',
-  group: 'Terraform',
   summary: 'Let go of a workspace and leave its resources alone',
   positionals: 'NAME',
-  examples: [
-    { run: 'forget demo-vpc --dry-run', about: 'What is recorded, and would have no owner any more' },
-    { run: 'forget demo-vpc --orphan-resources', about: 'List it, ask, then let go of it' },
-  ],
+  examples: {
+    'forget demo-vpc --dry-run': 'What is recorded, and would have no owner any more',
+    'forget demo-vpc --orphan-resources': 'List it, ask, then let go of it',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     'orphan-resources': { type: 'boolean', about: 'Leave resources that are recorded without an owner.' },
@@ -39,7 +38,7 @@ async function forget(name: string, args: Arguments, io: Io, connected: Connecte
   const recorded = await listRecorded(objects, owner, apply?.status?.state?.resources)
   const count = recorded.addresses.length + recorded.unnamed
   printRecorded(recorded, owner, io)
-  if (args.values['dry-run'] === true) return EXIT.fine
+  if (args.values['dry-run'] === true) return endDryRun(io)
   if (count > 0 && args.values['orphan-resources'] !== true) {
     throw new CaptError('CAPT_USAGE', `${resources(count)} of ${namespace}/${name} would have no owner any more`, {
       hint: `capt delete wtapply ${name} destroys them; capt forget ${name} --orphan-resources leaves them where they are`,
@@ -48,17 +47,18 @@ async function forget(name: string, args: Arguments, io: Io, connected: Connecte
   if (!(await confirm(questionOf(owner, apply, count), args, io))) return EXIT.failed
   await orphanResources(objects, io.clock, owner, { isApplyThere: apply !== undefined, resources: count })
   if (apply) await notify(io, connected, apply, count)
-  io.stdout.write(`Let go of ${namespace}/${name}; ${resources(count)} ${count === 1 ? 'is' : 'are'} nobody's now\n`)
+  const orphans = count === 0 ? '' : `; ${resources(count)} ${count === 1 ? 'has' : 'have'} no owner any more`
+  io.stdout.write(`Let go of ${namespace}/${name}${orphans}\n`)
   return EXIT.fine
 }
 
 function questionOf({ namespace, name }: Owner, apply: WorkspaceTemplateApply | undefined, count: number): string {
-  const anew =
-    apply && !apply.metadata.deletionTimestamp && !apply.spec.suspend ? ' The next run makes everything anew.' : ''
-  return `Let go of ${namespace}/${name} and leave ${resources(count)} without an owner?${anew}`
+  const consequence =
+    apply && !apply.metadata.deletionTimestamp && !apply.spec.suspend ? ' The next run creates everything again.' : ''
+  return `Let go of ${namespace}/${name} and leave ${resources(count)} without an owner?${consequence}`
 }
 
-const resources = (count: number): string => `${count} resource${count === 1 ? '' : 's'}`
+const resources = (count: number): string => counted(count, 'resource')
 
 function printRecorded({ addresses, unnamed }: Recorded, { namespace, name }: Owner, io: Io): void {
   io.stderr.write(

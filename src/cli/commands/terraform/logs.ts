@@ -10,20 +10,19 @@ import type { LineChoice } from '../../logs/lines.ts'
 import { findRun, type LogTask, listRuns, printOpen, printPast } from '../../logs/run-logs.ts'
 import { applyNameOf } from '../../resources.ts'
 
-const LOOK_MS = 1000
+const POLL_MS = 1000
 
 export const command: Command = {
   name: 'logs',
-  group: 'Terraform',
   summary: 'Show what Terraform said, live or of past runs',
   positionals: 'NAME|CLUSTER',
-  examples: [
-    { run: 'logs demo-vpc', about: 'The run in progress, or the last one' },
-    { run: 'logs demo-vpc --follow --tail 20', about: 'Its last lines, then stay until the run has ended' },
-    { run: 'logs demo --since 10m', about: 'Every apply of cluster demo, the last ten minutes' },
-    { run: 'logs demo-vpc --list', about: 'The runs there were' },
-    { run: 'logs demo-vpc --run 0b9457d2', about: 'One of them, by the beginning of its id' },
-  ],
+  examples: {
+    'logs demo-vpc': 'The run in progress, or the last one',
+    'logs demo-vpc --follow --tail 20': 'Its last lines, then stay until the run has ended',
+    'logs demo --since 10m': 'Every apply of cluster demo, the last ten minutes',
+    'logs demo-vpc --list': 'The runs there were',
+    'logs demo-vpc --run 0b9457d2': 'One of them, by the beginning of its id',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     follow: { type: 'boolean', short: 'f', about: 'Stay until the run has ended; of a cluster, until it rests.' },
@@ -33,12 +32,7 @@ export const command: Command = {
       about: 'Only the last lines.',
       check: (value) => (/^\d+$/.test(value) ? undefined : 'a number of lines, such as 20'),
     },
-    since: {
-      type: 'string',
-      value: 'DURATION',
-      about: 'Only lines newer than this: 90s, 10m.',
-      check: (value) => (isDuration(value) ? undefined : 'a duration such as 90s, 10m or 1h30m'),
-    },
+    since: { type: 'string', value: 'DURATION', about: 'Only lines newer than this: 90s, 10m.' },
     list: { type: 'boolean', about: 'List the runs instead.' },
     run: { type: 'string', value: 'ID', about: 'Id of a run, or its beginning.' },
   },
@@ -53,14 +47,6 @@ export const command: Command = {
       return await logsOfCluster(key, args, connected, io)
     })
   },
-}
-
-function isDuration(text: string): boolean {
-  try {
-    return parseDuration(text) >= 0
-  } catch {
-    return false
-  }
 }
 
 function choiceOf({ values }: Arguments, io: Io): LineChoice {
@@ -166,6 +152,6 @@ async function followCluster(
     lines = {}
     const isAtRest = !objects || ['ready', 'stalled', 'paused'].includes(clusterTree(objects).state)
     if (isAtRest && running.size === 0) return code
-    await sleep(io.clock, LOOK_MS, io.signal)
+    await sleep(io.clock, POLL_MS, io.signal)
   }
 }

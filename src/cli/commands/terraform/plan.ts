@@ -6,25 +6,24 @@ import { type PlanText, readPlanText, readRecord } from '#engine'
 import type { Connected } from '#kube'
 import { CaptError, formatDuration, parseDuration } from '#lib'
 import { type PaintLine, renderPlan } from '#view'
-import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT, type Io } from '../../command.ts'
+import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT, filesOption, type Io } from '../../command.ts'
 import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 import { applyNameOf } from '../../resources.ts'
 import { planSpeculatively } from '../../speculative-plan.ts'
 
 export const command: Command = {
   name: 'plan',
-  group: 'Terraform',
   summary: 'Show what Terraform would change',
   positionals: 'NAME|CLUSTER',
-  examples: [
-    { run: 'plan demo-vpc', about: 'The plan that waits for approval; otherwise one is made now and not applied' },
-    { run: 'plan demo', about: 'The same for every apply of a cluster' },
-    { run: 'plan -f cluster.yaml', about: 'What these manifests would change in the applies that are there' },
-  ],
+  examples: {
+    'plan demo-vpc': 'The plan that waits for approval; otherwise one is made now and not applied',
+    'plan demo': 'The same for every apply of a cluster',
+    'plan -f cluster.yaml': 'What these manifests would change in the applies that are there',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     ...OUTPUT_OPTION,
-    filename: { type: 'string', short: 'f', value: 'FILE', multiple: true, about: 'Manifests to plan instead.' },
+    ...filesOption('Manifests to plan instead.'),
     wait: { type: 'string', value: 'DURATION', default: '5m', about: 'How long to wait for a plan that is made now.' },
   },
   async run(args, io) {

@@ -12,15 +12,14 @@ const RUN_OPTIONS = ['clear-suspects', 'holder-is-gone'] as const
 
 export const command: Command = {
   name: 'retry',
-  group: 'Terraform',
   summary: 'Try again: a Terraform run of an apply, or the add-ons of a cluster',
   positionals: '[KIND] NAME',
-  examples: [
-    { run: 'retry demo-vpc', about: 'Start another run; the count of attempts begins again' },
-    { run: 'retry adeliv demo', about: 'Try the add-ons of cluster demo again, at once and from the first attempt' },
-    { run: 'retry demo-vpc --clear-suspects', about: 'The suspects were looked at: forget them, and run again' },
-    { run: 'retry demo-vpc --holder-is-gone', about: 'The machine of an unreachable run is gone for good' },
-  ],
+  examples: {
+    'retry demo-vpc': 'Start another run; the count of attempts begins again',
+    'retry adeliv demo': 'Try the add-ons of cluster demo again, at once and from the first attempt',
+    'retry demo-vpc --clear-suspects': 'The suspects were looked at: forget them, and run again',
+    'retry demo-vpc --holder-is-gone': 'The machine of an unreachable run is gone for good',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     'clear-suspects': { type: 'boolean', about: 'Forget the resources that were in flight when a run was killed.' },

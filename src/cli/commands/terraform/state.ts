@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { notFound, WorkspaceTemplateApply } from '#api'
 import {
   copyId,
   discardCopy,
@@ -16,23 +17,22 @@ import {
   suffixOf,
 } from '#engine'
 import type { Connected } from '#kube'
-import { CaptError, isCaptError, messageOf } from '#lib'
+import { CaptError, fileFaultOf, isCaptError } from '#lib'
 import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
-import { confirm, YES_OPTION } from '../../output.ts'
+import { confirm, endDryRun, YES_OPTION } from '../../output.ts'
 import { applyNameOf } from '../../resources.ts'
 
 export const command: Command = {
   name: 'state',
-  group: 'Terraform',
   summary: 'List, show and restore Terraform state',
   positionals: 'list|show|restore|discard NAME',
-  examples: [
-    { run: 'state list demo-vpc', about: 'The state that holds, and the copies made before each change' },
-    { run: 'state show demo-vpc', about: 'Addresses of what is in it' },
-    { run: 'state show demo-vpc --serial 7 --raw > state.json', about: 'A copy as it is; it holds secrets' },
-    { run: 'state restore demo-vpc --serial 7', about: 'Make a copy hold again; what holds now is copied first' },
-    { run: 'state discard demo-vpc --copy 7-1a2b3c4d', about: 'Drop a copy that a run saved after it lost its lock' },
-  ],
+  examples: {
+    'state list demo-vpc': 'The state that holds, and the copies made before each change',
+    'state show demo-vpc': 'Addresses of what is in it',
+    'state show demo-vpc --serial 7 --raw > state.json': 'A copy as it is; it holds secrets',
+    'state restore demo-vpc --serial 7': 'Make a copy hold again; what holds now is copied first',
+    'state discard demo-vpc --copy 7-1a2b3c4d': 'Drop a copy that a run saved after it lost its lock',
+  },
   options: {
     ...CONNECTION_OPTIONS,
     serial: { type: 'string', value: 'NUMBER', about: 'Serial number of a copy; the state that holds otherwise.' },
@@ -68,7 +68,7 @@ async function list({ connected, key, io }: Task): Promise<number> {
   const record = (await readRecord(connected.objects, key))?.record
   const copies = [...(record?.side ?? []), ...(record?.backups ?? [])]
   const current = await currentState(connected.objects, key)
-  if (!current && copies.length === 0) throw noState(key)
+  if (!current && copies.length === 0) throw await nothingKept(connected.objects, key)
   const row = (serial: number, resources: number, when: string, what: string) =>
     io.stdout.write(`${String(serial).padStart(6)}  ${String(resources).padStart(9)}  ${when.padEnd(20)}  ${what}\n`)
   io.stdout.write('SERIAL  RESOURCES  SAVED                 WHAT\n')
@@ -105,7 +105,7 @@ async function discard({ connected, io, args, key }: Task): Promise<number> {
   const { owner } = await findOwner(connected.objects, key)
   const text = await findText({ connected, io, args, key })
   for (const address of readState(text ?? '')?.addresses ?? []) io.stderr.write(`  in this copy: ${address}\n`)
-  if (args.values['dry-run'] === true) return EXIT.fine
+  if (args.values['dry-run'] === true) return endDryRun(io)
   if (!(await confirm(`Drop copy ${copy} of ${key.namespace}/${key.name}?`, args, io))) return EXIT.failed
   await discardCopy(connected.objects, owner, copy)
   io.stdout.write(`Dropped copy ${copy}; capt retry ${key.name} goes on without it\n`)
@@ -113,10 +113,10 @@ async function discard({ connected, io, args, key }: Task): Promise<number> {
 }
 
 async function show(task: Task): Promise<number> {
-  const { io, args, key } = task
+  const { io, args } = task
   const text = await findText(task)
   const state = text === undefined ? undefined : readState(text)
-  if (text === undefined || !state) throw noState(key)
+  if (text === undefined || !state) throw await noState(task)
   if (args.values['raw'] === true) io.stdout.write(text)
   else for (const address of state.addresses) io.stdout.write(`${address}\n`)
   return EXIT.fine
@@ -132,7 +132,7 @@ async function restore(task: Task): Promise<number> {
   }
   const text = typeof file === 'string' ? readFile(resolve(io.cwd, file)) : await findText(task)
   const state = readState(text ?? '')
-  if (text === undefined || !state) throw noState(key)
+  if (text === undefined || !state) throw await noState(task)
   const record = (await readRecord(connected.objects, key))?.record
   const now = readState((await loadState(connected.objects, key, record?.backups ?? []).catch(() => '')) ?? '')
   const known = new Set(state.addresses)
@@ -141,7 +141,7 @@ async function restore(task: Task): Promise<number> {
     `Serial ${state.serial} has ${state.addresses.length} resources; serial ${now?.serial ?? 'none'} holds now with ${now?.addresses.length ?? 0}\n`,
   )
   for (const address of forgotten) io.stderr.write(`  would be forgotten: ${address}\n`)
-  if (args.values['dry-run'] === true) return EXIT.fine
+  if (args.values['dry-run'] === true) return endDryRun(io)
   if (!(await confirm(`Make serial ${state.serial} the state of ${key.namespace}/${key.name}?`, args, io)))
     return EXIT.failed
   const { owner } = await findOwner(connected.objects, key)
@@ -163,7 +163,9 @@ async function findText({ connected, key, args }: Task): Promise<string | undefi
   }
   if (typeof serial !== 'string') return loadState(connected.objects, key, record?.backups ?? [])
   if (!/^\d+$/.test(serial))
-    throw new CaptError('CAPT_USAGE', `--serial ${serial} is not a number`, { hint: 'capt state list shows them' })
+    throw new CaptError('CAPT_USAGE', `--serial cannot be "${serial}"`, {
+      hint: `a number; capt state list ${key.name} shows them`,
+    })
   const ref = (record && findCopy(record, serial)) ?? { serial: Number(serial) }
   const backup = await loadCopy(connected.objects, key, ref)
   if (backup !== undefined) return backup
@@ -175,15 +177,33 @@ function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new CaptError('CAPT_USAGE', `${path} cannot be read: ${messageOf(error)}`, {
+    throw new CaptError('CAPT_FILE_UNREADABLE', `${path} cannot be read: ${fileFaultOf(error)}`, {
       hint: 'name a file with a Terraform state',
       cause: error,
     })
   }
 }
 
-function noState({ namespace, name }: ObjectKey): CaptError {
-  return new CaptError('CAPT_STATE_MISSING', `there is no such state for ${namespace}/${name}`, {
-    hint: `capt state list ${name} shows what there is; -n NAMESPACE looks elsewhere`,
+/** A copy that does not exist, or nothing at all. */
+async function noState({ connected, key, args }: Task): Promise<CaptError> {
+  const { file, serial, copy } = args.values
+  const { namespace, name } = key
+  if (typeof file === 'string')
+    return new CaptError('CAPT_STATE_UNREADABLE', `${file} is not a whole Terraform state of format version 4`, {
+      hint: 'give a file as terraform state pull writes it; nothing was changed',
+    })
+  const id = copy ?? serial
+  if (id === undefined) return await nothingKept(connected.objects, key)
+  const what = copy === undefined ? `state of serial ${id}` : `copy ${id}`
+  return new CaptError('CAPT_STATE_MISSING', `${namespace}/${name} has no ${what}`, {
+    hint: `capt state list ${name} shows what there is`,
+  })
+}
+
+/** An apply that does not exist is not one that has no state yet. */
+async function nothingKept(objects: Connected['objects'], key: ObjectKey): Promise<CaptError> {
+  if (!(await objects.get(WorkspaceTemplateApply, key))) return notFound(WorkspaceTemplateApply, key)
+  return new CaptError('CAPT_STATE_MISSING', `${key.namespace}/${key.name} has no state yet`, {
+    hint: `capt describe wtapply ${key.name} says what it waits for`,
   })
 }

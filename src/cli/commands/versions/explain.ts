@@ -8,18 +8,14 @@ import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 
 export const command: Command = {
   name: 'explain',
-  group: 'Versions and errors',
   summary: 'Say what an error code means, how to check it and how to fix it',
   positionals: '[CODE | TEXT...]',
-  examples: [
-    { run: 'explain CAPT_CHART_FORBIDDEN', about: 'What a code means, what to check, how to put it right' },
-    {
-      run: "explain 'pulling from host public.ecr.aws failed: 403 forbidden'",
-      about: 'An error text of another program',
-    },
-    { run: 'explain spot', about: 'Codes whose pages speak of a word' },
-    { run: 'explain', about: 'All codes' },
-  ],
+  examples: {
+    'explain CAPT_CHART_FORBIDDEN': 'What a code means, what to check, how to put it right',
+    "explain 'pulling from host public.ecr.aws failed: 403 forbidden'": 'An error text of another program',
+    'explain spot': 'Codes whose pages speak of a word',
+    explain: 'All codes',
+  },
   options: OUTPUT_OPTION,
   run: async (args, io) => explain(args.positionals, outputOf(args, ['json', 'yaml']), io, generated),
 }

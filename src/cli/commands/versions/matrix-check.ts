@@ -21,13 +21,12 @@ interface Answer {
 
 export const command: Command = {
   name: 'matrix check',
-  group: 'Versions and errors',
   summary: 'Check a version, a pair or a manifest against the matrix',
-  examples: [
-    { run: 'matrix check --kubernetes 1.34 --karpenter 1.0.7', about: 'One combination' },
-    { run: 'matrix check --kubernetes 1.35', about: 'What capt would install on this version' },
-    { run: 'matrix check -f cluster.yaml', about: 'The versions a manifest names' },
-  ],
+  examples: {
+    'matrix check --kubernetes 1.34 --karpenter 1.0.7': 'One combination',
+    'matrix check --kubernetes 1.35': 'What capt would install on this version',
+    'matrix check -f cluster.yaml': 'The versions a manifest names',
+  },
   options: {
     kubernetes: { type: 'string', value: 'VERSION', about: 'Kubernetes version of the cluster.' },
     flux: { type: 'string', value: 'VERSION', about: 'Flux version.' },

@@ -6,16 +6,15 @@ import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 
 export const command: Command = {
   name: 'matrix',
-  group: 'Versions and errors',
   summary: 'Show which versions of EKS, Flux and Karpenter fit together',
-  examples: [
-    { run: 'matrix', about: 'Every EKS version, its support, and what runs on it' },
-    { run: 'matrix -o json', about: 'All rows with their sources and dates' },
-    { run: 'matrix check --kubernetes 1.35 --karpenter 1.14.1', about: 'Ask about one combination' },
-  ],
-  options: OUTPUT_OPTION,
+  examples: {
+    matrix: 'Every EKS version, its support, and what runs on it',
+    'matrix -o json': 'All rows with their sources and dates',
+    'matrix check --kubernetes 1.35 --karpenter 1.14.1': 'Ask about one combination',
+  },
+  options: { output: { ...OUTPUT_OPTION.output, value: 'json|yaml|wide' } },
   async run(args, io) {
-    const output = outputOf(args)
+    const output = outputOf(args, ['json', 'yaml', 'wide'])
     if (output === 'json' || output === 'yaml') {
       await printData(matrix, output, io)
       return EXIT.fine

@@ -1,19 +1,18 @@
 // The first chapter: manifests become a cluster with a pool, machines, Flux and Karpenter.
 import { clusterTree, renderTree } from '#view'
 import { applyFiles } from '../../commands/clusters/apply.ts'
-import { examplesFor } from '../examples.ts'
+import { EXAMPLES } from '../examples.ts'
 import { Ended, type Story } from '../story.ts'
 
 export async function showCluster(story: Story): Promise<void> {
   const { screen, connected, io } = story
-  const examples = examplesFor(story)
-  const files = examples.map(({ shown }) => `-f ${shown}`).join(' ')
+  const files = EXAMPLES.map(({ shown }) => `-f ${shown}`).join(' ')
   screen.chapter('A cluster from manifests', [{ run: `capt apply ${files}` }])
   await applyFiles(
-    examples.map(({ path }) => path),
+    EXAMPLES.map(({ path }) => path),
     { ...connected, io, quiet: true },
   )
-  await story.until('waiting for the first run', (objects) => {
+  await story.until('waiting for the parts of the cluster', (objects) => {
     story.report(objects)
     const { state } = clusterTree(objects)
     // Nothing but a person ends it.

@@ -23,15 +23,12 @@ const TYPE = 'm7i.xlarge'
 const CPUS = 6
 
 export async function showNodes(story: Story): Promise<void> {
-  const { screen, connected, home, isSimulated } = story
+  const { screen, connected, home } = story
   const { objects } = connected
   const template = `{"spec":{"template":{"spec":{"instanceType":"${TYPE}"}}}}`
-  const what = ['a pod that waits for one', 'a pool that grows', ...(isSimulated ? [] : ['a rolling update'])]
-  screen.chapter(`Nodes: ${what.join(', ')}`, [
+  screen.chapter('Nodes: a pod that waits for one, a pool that grows, a rolling update', [
     { run: `kubectl scale machinepool ${POOL.name} --replicas ${NODES}` },
-    ...(isSimulated
-      ? []
-      : [{ run: `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge -p '${template}'` }]),
+    { run: `kubectl patch captmachinedeployment ${DEPLOYMENT.name} --type merge -p '${template}'` },
   ])
   const workload = (await home.manager.workloads.open(CLUSTER))?.objects
   if (!workload) throw new Error(`${CLUSTER.name} has no kubeconfig`)
@@ -39,11 +36,10 @@ export async function showNodes(story: Story): Promise<void> {
   const evidence = `web-0, a new pod, asks for ${CPUS} CPUs; no node has as many`
   screen.fact({ subject: 'pod', word: 'pending', evidence, state: 'waiting' })
   await objects.patch(machinePoolKind('v1beta2'), POOL, { type: 'merge', body: { spec: { replicas: NODES } } })
-  if (!isSimulated)
-    await objects.patch(CAPTMachineDeployment, DEPLOYMENT, { type: 'merge', body: JSON.parse(template) as object })
-  const watched = [watchPod(story, workload), watchPool(story), ...(isSimulated ? [] : [watchUpdate(story)])]
+  await objects.patch(CAPTMachineDeployment, DEPLOYMENT, { type: 'merge', body: JSON.parse(template) as object })
+  const watched = [watchPod(story, workload), watchPool(story), watchUpdate(story)]
   await story.until('waiting for nodes', async (found) => {
-    const isDone = await Promise.all(watched.map((look) => look(found.pools ?? [])))
+    const isDone = await Promise.all(watched.map((check) => check(found.pools ?? [])))
     return isDone.every(Boolean) && clusterTree(found).state === 'ready' ? true : undefined
   })
 }
@@ -52,10 +48,10 @@ export async function showNodes(story: Story): Promise<void> {
 type Watch = (pools: readonly CAPTMachinePool[]) => Promise<boolean>
 
 /** Looks until it is done, and not again afterwards. */
-function once(look: Watch): Watch {
+function once(check: Watch): Watch {
   let isDone = false
   return async (pools) => {
-    isDone ||= await look(pools)
+    isDone ||= await check(pools)
     return isDone
   }
 }

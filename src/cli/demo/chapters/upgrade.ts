@@ -24,9 +24,16 @@ export async function showUpgrade(story: Story): Promise<void> {
     const body = { spec: { approval: 'Manual' } }
     await connected.objects.patch(WorkspaceTemplateApply, APPLY, { type: 'merge', body })
   }
-  const ports = { ...connected, clusterKind: kind, clock: io.clock, signal: io.signal, progress: () => {} }
+  const ports = {
+    ...connected,
+    clusterKind: kind,
+    clock: io.clock,
+    signal: io.signal,
+    progress: () => {},
+    live: () => {},
+  }
   await story.until('waiting for the control plane to settle', async () => {
-    const outcome = await performUpgrade(ports, CLUSTER.name, plan.to, 0)
+    const outcome = await performUpgrade(ports, CLUSTER.name, { target: plan.to, waitMs: 0 })
     return outcome.is === 'late' ? undefined : outcome
   })
   // A simulated plan changes nothing that anybody could approve.

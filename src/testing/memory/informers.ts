@@ -1,9 +1,9 @@
 // Informers over the memory storage. They use the stores of the real ones, so what a cache may show when is the same.
 import { type AnyObject, apiVersionOf, groupKindOf, type Key, type KindRef } from '#api'
 import { type Change, type InformerOptions, type Informers, matchesLabels } from '#kube'
-import { createProjection, type Project } from '../kube/cache/projection.ts'
-import { createStore, type Store } from '../kube/cache/store.ts'
-import type { MemoryStorage, StoredEvent } from './memory-storage.ts'
+import { createProjection, type Project } from '../../kube/cache/projection.ts'
+import { createStore, type Store } from '../../kube/cache/store.ts'
+import type { MemoryStorage, StoredEvent } from './storage.ts'
 
 export interface MemoryInformers extends Informers {
   flush(): void

@@ -2,8 +2,8 @@
 // Cached objects are frozen, so a controller that changes one fails its test.
 import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
 import { type Informers, isKubeError, KubeError, type KubeErrorReason, type Objects } from '#kube'
-import { createMemoryInformers, type MemoryInformers } from './memory-informers.ts'
-import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './memory-storage.ts'
+import { createMemoryInformers, type MemoryInformers } from './informers.ts'
+import { createMemoryStorage, type MemoryStorage, type StorageOptions } from './storage.ts'
 
 export type MemoryVerb = 'get' | 'list' | 'create' | 'replace' | 'patch' | 'apply' | 'delete'
 

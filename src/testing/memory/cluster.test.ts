@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyObject, ConfigMapKind, type KindRef, SecretKind } from '#api'
 import { isKubeError } from '#kube'
-import { memoryCluster } from './memory-cluster.ts'
+import { memoryCluster } from './cluster.ts'
 
 const Widget: KindRef = { group: 'example.com', version: 'v1', kind: 'Widget', plural: 'widgets', namespaced: true }
 type Widget = AnyObject & { spec?: { size: number }; status?: { phase: string } }

@@ -3,7 +3,7 @@
 import { type AnyObject, groupKindOf, type Key, type KindRef, keyOf, keyText } from '#api'
 import { type DeleteOptions, KubeError, type ListOptions, matchesLabels, type Patch, type WriteOptions } from '#kube'
 import { type Clock, jsonEqual, shortHash, systemClock, toTimestamp } from '#lib'
-import { applied, patched } from './memory-patches.ts'
+import { applied, patched } from './patches.ts'
 import {
   asVersion,
   checkPreconditions,
@@ -13,7 +13,7 @@ import {
   merged,
   normalize,
   withoutStatusAndMetadata,
-} from './memory-rules.ts'
+} from './rules.ts'
 
 export interface StoredEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
