@@ -1,5 +1,6 @@
 # Lets nodes join clusters that read only the aws-auth ConfigMap: one entry is added to mapRoles and taken out again, under
-# optimistic locking, and every other entry stays byte for byte. Needs curl and, without eks_auth_token, the aws command.
+# optimistic locking, and every other entry stays byte for byte. Needs curl and the aws command, or a token in KUBE_TOKEN. The
+# token of eks_auth_token adds the entry; Terraform gives a destroy nothing but what is in the state, where a token does not belong.
 
 resource "terraform_data" "aws_auth" {
   count = local.cluster.authentication_mode == "CONFIG_MAP" ? 1 : 0
@@ -23,6 +24,7 @@ resource "terraform_data" "aws_auth" {
       ENDPOINT     = self.input.endpoint
       CA_DATA      = self.input.ca
       ROLE_ARN     = self.input.role_arn
+      AUTH_TOKEN   = var.eks_auth_token
     }
   }
 

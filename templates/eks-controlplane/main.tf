@@ -2,161 +2,6 @@
 # add-ons that nodes need to become Ready, Karpenter's IAM, queue and node role, and access for capt itself. With
 # auto_mode EKS makes the nodes, and node group, add-ons and Karpenter's part are left out.
 
-terraform {
-  required_version = ">= 1.5.7"
-  required_providers {
-    aws = {
-      source  = "hashicorp/aws"
-      version = ">= 6.28"
-    }
-  }
-}
-
-provider "aws" {
-  region = var.region
-
-  dynamic "assume_role" {
-    for_each = var.assume_role_arn == null ? [] : [var.assume_role_arn]
-    content {
-      role_arn    = assume_role.value
-      external_id = var.assume_role_external_id
-    }
-  }
-}
-
-variable "cluster_name" {
-  type        = string
-  description = "Name of the cluster."
-  validation {
-    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
-    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
-  }
-}
-
-variable "cluster_owner" {
-  type        = string
-  description = "Namespace and name of the Cluster, as the tag by which its EKS cluster and queue are recognized."
-  default     = null
-}
-
-variable "kubernetes_version" {
-  type        = string
-  description = "Kubernetes minor version, as EKS writes it."
-  validation {
-    condition     = can(regex("^1\\.[0-9]+$", var.kubernetes_version))
-    error_message = "kubernetes_version must be a minor version such as 1.35."
-  }
-}
-
-variable "region" {
-  type        = string
-  description = "AWS region."
-  validation {
-    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
-    error_message = "region must be an AWS region such as eu-west-1."
-  }
-}
-
-variable "vpc_id" {
-  type        = string
-  description = "VPC of the cluster."
-  validation {
-    condition     = startswith(var.vpc_id, "vpc-")
-    error_message = "vpc_id must be the id of a VPC."
-  }
-}
-
-variable "private_subnets" {
-  type        = list(string)
-  description = "Subnets for the control plane and the nodes; looked up by their role tag when empty."
-  default     = []
-  validation {
-    condition     = alltrue([for id in var.private_subnets : startswith(id, "subnet-")])
-    error_message = "private_subnets must be ids of subnets."
-  }
-}
-
-variable "public_subnets" {
-  type        = list(string)
-  description = "Subnets for load balancers that the internet reaches; offered to add-ons as an output."
-  default     = []
-  validation {
-    condition     = alltrue([for id in var.public_subnets : startswith(id, "subnet-")])
-    error_message = "public_subnets must be ids of subnets."
-  }
-}
-
-variable "endpoint_public_access" {
-  type        = bool
-  description = "Whether the API server is reached from the internet; a management cluster outside the VPC needs it."
-  default     = true
-}
-
-variable "endpoint_private_access" {
-  type        = bool
-  description = "Whether the API server is reached inside the VPC."
-  default     = true
-}
-
-variable "endpoint_public_access_cidrs" {
-  type        = list(string)
-  description = "Address blocks that may reach the public endpoint."
-  default     = ["0.0.0.0/0"]
-  validation {
-    condition     = alltrue([for block in var.endpoint_public_access_cidrs : can(cidrhost(block, 0))])
-    error_message = "endpoint_public_access_cidrs must be address blocks such as 203.0.113.0/24."
-  }
-}
-
-variable "access" {
-  type = list(object({
-    principal_arn     = string
-    kubernetes_groups = optional(list(string), [])
-    username          = optional(string)
-    policies = optional(list(object({
-      name       = string
-      namespaces = optional(list(string), [])
-    })), [])
-  }))
-  description = "IAM principals with access to the cluster, beside the one that made it."
-  default     = []
-  validation {
-    condition     = alltrue([for one in var.access : can(regex("^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", one.principal_arn))])
-    error_message = "access must name roles or users by their ARN, never a session of a role."
-  }
-}
-
-variable "addons" {
-  type = map(object({
-    version              = optional(string)
-    configuration_values = optional(string)
-  }))
-  description = "EKS add-ons beside coredns, kube-proxy, vpc-cni and eks-pod-identity-agent, or other settings for those."
-  default     = {}
-}
-
-variable "auto_mode" {
-  type        = bool
-  description = "EKS Auto Mode: EKS makes and upgrades the nodes, and there is neither a node group nor Karpenter."
-  default     = false
-}
-
-variable "identity" {
-  type        = string
-  description = "How Karpenter gets its AWS credentials: podIdentity or irsa. Trust, association and annotation follow."
-  default     = "podIdentity"
-  validation {
-    condition     = contains(["podIdentity", "irsa"], var.identity)
-    error_message = "identity must be podIdentity or irsa."
-  }
-}
-
-variable "karpenter_namespace" {
-  type        = string
-  description = "Namespace of Karpenter's service account."
-  default     = "kube-system"
-}
-
 variable "bootstrap_instance_types" {
   type        = list(string)
   description = "Instance types of the node group on which the controllers run."
@@ -165,30 +10,12 @@ variable "bootstrap_instance_types" {
 
 variable "bootstrap_size" {
   type        = number
-  description = "Nodes in that group; two, because Karpenter's replicas do not share a node."
+  description = "Nodes in that group; two, because Karpenter's replicas do not share a node. Another number makes another group before the first one goes. 0 when a pool with the label karpenter.sh/controller has taken its place: EKS add-ons need nodes to start."
   default     = 2
   validation {
-    condition     = var.bootstrap_size >= 1
-    error_message = "bootstrap_size must be at least 1: Flux and Karpenter need a node that Karpenter did not make."
+    condition     = var.bootstrap_size >= 0
+    error_message = "bootstrap_size must not be negative."
   }
-}
-
-variable "assume_role_arn" {
-  type        = string
-  description = "IAM role to assume; the credentials of the run itself when left out."
-  default     = null
-}
-
-variable "assume_role_external_id" {
-  type        = string
-  description = "External id that the role asks for."
-  default     = null
-}
-
-variable "tags" {
-  type        = map(string)
-  description = "Tags of everything that is made."
-  default     = {}
 }
 
 data "aws_subnets" "private" {
@@ -208,6 +35,8 @@ locals {
   discovery = { "karpenter.sh/discovery" = var.cluster_name }
   owner     = var.cluster_owner == null ? {} : { "capt.appthrust.com/owner" = var.cluster_owner }
 
+  has_bootstrap_group = !var.auto_mode && var.bootstrap_size > 0
+
   # EKS takes names of 100 characters, the services around it fewer. 37 leaves room for the hyphen of a prefix of 38.
   names = {
     for key, wanted in {
@@ -225,7 +54,7 @@ locals {
   free_role     = local.is_taken ? format("%s-%s", substr(local.names.node_role, 0, 55), local.own_hash) : local.names.node_role
   node_role     = try(data.aws_eks_cluster.made[0].tags[local.node_role_tag], local.free_role)
 
-  # Whoever made the cluster keeps its entry, whoever applies later: the name is read back from the cluster's own tag.
+  # The creator of the cluster keeps its entry when another identity applies: its ARN is read back from a cluster tag.
   creator_tag = "capt.appthrust.com/creator"
   creator     = try(data.aws_eks_cluster.made[0].tags[local.creator_tag], data.aws_iam_session_context.caller.issuer_arn)
   policy_arn  = format("arn:%s:eks::aws:cluster-access-policy/%%s", data.aws_partition.current.partition)
@@ -306,6 +135,22 @@ resource "terraform_data" "addon_version" {
   }
 }
 
+data "aws_ssm_parameter" "node_image" {
+  count = var.auto_mode ? 0 : 1
+  name  = format("/aws/service/eks/optimized-ami/%s/amazon-linux-2023/x86_64/standard/recommended/release_version", var.kubernetes_version)
+}
+
+# The image of Karpenter's nodes, chosen like the add-ons: a newer one that AWS publishes replaces no node by itself.
+resource "terraform_data" "node_image" {
+  count            = var.auto_mode ? 0 : 1
+  input            = format("al2023@v%s", regex("-([0-9]{8})$", data.aws_ssm_parameter.node_image[0].insecure_value)[0])
+  triggers_replace = [var.kubernetes_version]
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
 module "eks" {
   source  = "terraform-aws-modules/eks/aws"
   version = "21.19.0"
@@ -336,8 +181,12 @@ module "eks" {
   node_iam_role_name            = local.node_role
   node_iam_role_use_name_prefix = false
 
-  eks_managed_node_groups = var.auto_mode ? {} : {
+  eks_managed_node_groups = local.has_bootstrap_group ? {
     controllers = {
+      # The EKS module never changes the number of nodes, and EKS refuses bounds that exclude it: another number makes
+      # another group, which has its nodes before the first one is drained. The role stays.
+      name           = var.bootstrap_size == 2 ? "controllers" : format("controllers-%d", var.bootstrap_size)
+      iam_role_name  = "controllers-eks-node-group"
       instance_types = var.bootstrap_instance_types
       min_size       = var.bootstrap_size
       max_size       = var.bootstrap_size + 1
@@ -347,7 +196,7 @@ module "eks" {
       # The image is the newest when the group is made, and when the Kubernetes version changes.
       use_latest_ami_release_version = false
     }
-  }
+  } : {}
 
   node_security_group_tags = local.discovery
   tags                     = var.tags
@@ -397,66 +246,27 @@ module "karpenter" {
 
 data "aws_partition" "current" {}
 
-output "cluster_name" {
-  description = "Name of the cluster."
-  value       = module.eks.cluster_name
-}
-
-output "cluster_endpoint" {
-  description = "Address of the API server."
-  value       = module.eks.cluster_endpoint
-}
-
-output "cluster_certificate_authority_data" {
-  description = "CA certificate of the API server, base64."
-  value       = module.eks.cluster_certificate_authority_data
-}
-
-output "cluster_version" {
-  description = "Kubernetes version that runs."
-  value       = module.eks.cluster_version
-}
-
-output "cluster_service_cidr" {
-  description = "Addresses of Services; nodes that start by user data need them."
-  value       = module.eks.cluster_service_cidr
-}
-
-output "addon_versions" {
-  description = "EKS add-ons and their versions."
-  value       = { for name, addon in local.addons : name => addon.addon_version }
-}
-
-output "oidc_provider" {
-  description = "OIDC issuer without scheme."
-  value       = module.eks.oidc_provider
-}
-
-output "oidc_provider_arn" {
-  description = "IAM OIDC provider."
-  value       = module.eks.oidc_provider_arn
-}
-
-output "public_subnets" {
-  description = "Subnets for load balancers that the internet reaches, as given."
-  value       = var.public_subnets
-}
-
-output "auto_mode" {
-  description = "What node pools of EKS Auto Mode need; nothing without it."
-  value = !var.auto_mode ? null : {
+# The values of the outputs.
+locals {
+  cluster_name                       = module.eks.cluster_name
+  cluster_endpoint                   = module.eks.cluster_endpoint
+  cluster_certificate_authority_data = module.eks.cluster_certificate_authority_data
+  cluster_version                    = module.eks.cluster_version
+  cluster_service_cidr               = module.eks.cluster_service_cidr
+  addon_versions                     = { for name, addon in local.addons : name => addon.addon_version }
+  oidc_provider                      = module.eks.oidc_provider
+  oidc_provider_arn                  = module.eks.oidc_provider_arn
+  node_group_name                    = local.has_bootstrap_group ? element(split(":", module.eks.eks_managed_node_groups["controllers"].node_group_id), 1) : null
+  auto_mode = !var.auto_mode ? null : {
     node_role_name     = module.eks.node_iam_role_name
     subnet_ids         = local.subnets
     security_group_ids = [module.eks.cluster_primary_security_group_id]
   }
-}
-
-output "karpenter" {
-  description = "What the Karpenter add-on needs; nothing in EKS Auto Mode."
-  value = var.auto_mode ? null : {
+  karpenter = var.auto_mode ? null : {
     identity                = var.identity
     controller_role_arn     = module.karpenter.iam_role_arn
     node_role_name          = module.karpenter.node_iam_role_name
+    node_image              = terraform_data.node_image[0].output
     queue_name              = module.karpenter.queue_name
     discovery_tag           = { key = "karpenter.sh/discovery", value = var.cluster_name }
     service_account         = { annotations = var.identity == "irsa" ? { "eks.amazonaws.com/role-arn" = module.karpenter.iam_role_arn } : {} }

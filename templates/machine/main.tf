@@ -1,139 +1,5 @@
 # One EC2 instance that joins an EKS cluster: instance profile, access for its role, and user data for Amazon Linux 2023.
 
-terraform {
-  required_version = ">= 1.5.7"
-  required_providers {
-    aws = {
-      source  = "hashicorp/aws"
-      version = ">= 6.28"
-    }
-  }
-}
-
-provider "aws" {
-  region = var.region
-
-  dynamic "assume_role" {
-    for_each = var.assume_role_arn == null ? [] : [var.assume_role_arn]
-    content {
-      role_arn    = assume_role.value
-      external_id = var.assume_role_external_id
-    }
-  }
-}
-
-variable "cluster_name" {
-  type        = string
-  description = "Name of the cluster that the instance joins."
-  validation {
-    condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$", var.cluster_name))
-    error_message = "cluster_name must be 1 to 100 letters, digits, hyphens or underscores and start with a letter or digit."
-  }
-}
-
-variable "region" {
-  type        = string
-  description = "AWS region."
-  validation {
-    condition     = can(regex("^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$", var.region))
-    error_message = "region must be an AWS region such as eu-west-1."
-  }
-}
-
-variable "machine_name" {
-  type        = string
-  description = "Name of the machine, as the Name tag."
-}
-
-variable "instance_type" {
-  type        = string
-  description = "EC2 instance type."
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9-]*\\.(nano|micro|small|medium|large|[0-9]*xlarge|metal(-[a-z0-9]+)?)$", var.instance_type))
-    error_message = "instance_type must be an EC2 instance type such as m7i.large."
-  }
-}
-
-variable "node_group" {
-  type        = string
-  description = "EKS node group that supplies subnets, node role and image where they are not given."
-  default     = null
-}
-
-variable "subnet_ids" {
-  type        = list(string)
-  description = "Subnets, one of which is chosen by the name of the machine."
-  default     = []
-  validation {
-    condition     = alltrue([for id in var.subnet_ids : startswith(id, "subnet-")])
-    error_message = "subnet_ids must be ids of subnets."
-  }
-}
-
-variable "security_group_ids" {
-  type        = list(string)
-  description = "Security groups; that of the cluster when empty."
-  default     = []
-  validation {
-    condition     = alltrue([for id in var.security_group_ids : startswith(id, "sg-")])
-    error_message = "security_group_ids must be ids of security groups."
-  }
-}
-
-variable "node_role_name" {
-  type        = string
-  description = "IAM role that may join the cluster already. Without it and without a node group the instance gets its own."
-  default     = null
-}
-
-variable "image_id" {
-  type        = string
-  description = "AMI; the recommended one for the version of the node group when left out."
-  default     = null
-}
-
-variable "zone" {
-  type        = string
-  description = "Availability zone that the subnet must be in."
-  default     = null
-}
-
-variable "labels" {
-  type        = map(string)
-  description = "Labels of the node."
-  default     = {}
-}
-
-variable "tags" {
-  type        = map(string)
-  description = "Tags of everything that is made."
-  default     = {}
-}
-
-variable "user_data_secret" {
-  type        = string
-  description = "Secret that the user data comes from."
-}
-
-variable "user_data" {
-  type        = string
-  description = "User data of a bootstrap provider; made here when empty."
-  default     = ""
-  sensitive   = true
-}
-
-variable "assume_role_arn" {
-  type        = string
-  description = "IAM role to assume."
-  default     = null
-}
-
-variable "assume_role_external_id" {
-  type        = string
-  description = "External id that the role asks for."
-  default     = null
-}
-
 data "aws_partition" "current" {}
 
 data "aws_eks_cluster" "this" {
@@ -162,7 +28,7 @@ data "aws_ssm_parameter" "image" {
 
 locals {
   group        = one(data.aws_eks_node_group.this)
-  version      = local.group == null ? data.aws_eks_cluster.this.version : local.group.version
+  version      = coalesce(var.kubernetes_version, try(local.group.version, null), data.aws_eks_cluster.this.version)
   architecture = contains(data.aws_ec2_instance_type.this.supported_architectures, "arm64") ? "arm64" : "x86_64"
 
   subnet_ids = length(var.subnet_ids) > 0 ? sort(var.subnet_ids) : sort(tolist(try(local.group.subnet_ids, [])))
@@ -280,27 +146,11 @@ resource "aws_instance" "this" {
   depends_on = [aws_eks_access_entry.this, aws_iam_role_policy_attachment.this]
 }
 
-output "instance_id" {
-  description = "Id of the instance."
-  value       = aws_instance.this.id
-}
-
-output "provider_id" {
-  description = "Id of the instance as its Node has it."
-  value       = format("aws:///%s/%s", aws_instance.this.availability_zone, aws_instance.this.id)
-}
-
-output "private_ip" {
-  description = "Private address of the instance."
-  value       = aws_instance.this.private_ip
-}
-
-output "node_name" {
-  description = "Name of the Node."
-  value       = aws_instance.this.private_dns
-}
-
-output "zone" {
-  description = "Availability zone of the instance."
-  value       = aws_instance.this.availability_zone
+# The values of the outputs.
+locals {
+  instance_id = aws_instance.this.id
+  provider_id = format("aws:///%s/%s", aws_instance.this.availability_zone, aws_instance.this.id)
+  private_ip  = aws_instance.this.private_ip
+  node_name   = aws_instance.this.private_dns
+  zone        = aws_instance.this.availability_zone
 }

@@ -6,7 +6,7 @@
 #
 # Environment: ENDPOINT, CA_DATA (base64), CLUSTER_NAME, REGION, ROLE_ARN (aws-auth only), OWN_POOL (the pool that the module
 # removes itself), DRAIN_SECONDS and POLL_SECONDS (drained only).
-# The token is signed by `aws eks get-token`, or taken from KUBE_TOKEN; it never becomes an argument of a process.
+# The token is AUTH_TOKEN, else KUBE_TOKEN, else signed by `aws eks get-token`; it never becomes an argument of a process.
 set -eu
 
 WORK=$(mktemp -d)
@@ -14,8 +14,8 @@ trap 'rm -rf "$WORK"' EXIT INT TERM
 printf '%s' "${CA_DATA:-}" | base64 -d >"$WORK/ca.crt" 2>/dev/null || true
 
 token() {
-  if [ -n "${KUBE_TOKEN:-}" ]; then
-    printf '%s' "$KUBE_TOKEN"
+  if [ -n "${AUTH_TOKEN:-${KUBE_TOKEN:-}}" ]; then
+    printf '%s' "${AUTH_TOKEN:-$KUBE_TOKEN}"
     return
   fi
   aws --region "$REGION" eks get-token --cluster-name "$CLUSTER_NAME" --output json |
