@@ -29,7 +29,7 @@ COPY --from=build /src/dist/program /app/dist/program
 # Terraform and credential helpers write below HOME; the root file system is read-only.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1 HOME=/tmp
 USER 65532:65532
-ENTRYPOINT ["node", "--max-old-space-size=37", "--max-semi-space-size=1", "--max-opt=2", "--invocation-count-for-maglev=20000", "--invocation-count-for-maglev-osr=5000", "/app/dist/program/capt.mjs"]
+ENTRYPOINT ["node", "--max-old-space-size=37", "--max-semi-space-size=2", "--max-opt=2", "--invocation-count-for-maglev=20000", "--invocation-count-for-maglev-osr=5000", "/app/dist/program/capt.mjs"]
 CMD ["manager"]
 
 FROM base AS runner

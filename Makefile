@@ -24,7 +24,7 @@ demo: build ## the whole story on this machine, without a cloud account
 	@bin/capt demo $(ARGS)
 
 .PHONY: check
-check: $(STAMP) ## the fast gate: format, lint, types, unit tests, generated files
+check: $(STAMP) ## the fast gate: format, lint, types, generated files, every test that starts no process and no server
 	@$(NPM) run --silent check
 
 .PHONY: generate

@@ -9,7 +9,6 @@ import { WorkspaceTemplateApply } from '#api'
 import { defaultLimits, type Engine, type Owner, renderWorkspace } from '#engine'
 import { loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
-import { writeRunnerKubeconfig } from '../src/app/runner.ts'
 import { engineWorld } from '../test/support/engine/world.ts'
 import { countRequests } from './engine-requests.ts'
 
@@ -29,12 +28,12 @@ const program = join(import.meta.dirname, '../dist/program/capt.mjs')
 execFileSync(process.execPath, [program, 'version'], { stdio: 'ignore' })
 
 const world = await engineWorld()
-const { folder, workDir, connection } = world
+const { folder, connection } = world
 const { objects } = connection
 const access = await loadKubeconfig({ path: world.kubeconfig })
 const engine = await world.engine({
   limits: { ...defaultLimits('local', CONCURRENCY), perIdentity: CONCURRENCY, perNamespace: CONCURRENCY },
-  kubeconfigForRunner: await writeRunnerKubeconfig(workDir, access, true),
+  kubeconfigForRunner: world.kubeconfig,
   hasAuthority: access.ca !== undefined,
   runner: [process.execPath, program],
 })

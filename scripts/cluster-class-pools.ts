@@ -8,15 +8,18 @@ export const NODE_POOL_CLASS = 'node-group'
 const INFRA = { apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1', kind: 'CAPTMachinePoolTemplate' }
 const BOOTSTRAP = { apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta1', kind: 'CAPTBootstrapConfigTemplate' }
 
-export const NODE_POOL_WORKERS = [
+/** The entry of a class of workers, all of which start with the same bootstrap data. */
+export const workersOf = (name: string, infra: object) => [
   {
-    class: NODE_POOL_CLASS,
+    class: name,
     template: {
       bootstrap: { ref: { ...BOOTSTRAP, name: NAME } },
-      infrastructure: { ref: { ...INFRA, name: NAME } },
+      infrastructure: { ref: { ...infra, name: NAME } },
     },
   },
 ]
+
+export const NODE_POOL_WORKERS = workersOf(NODE_POOL_CLASS, INFRA)
 
 export function nodePoolTemplates(): Manifest[] {
   const metadata = { name: NAME }

@@ -1,5 +1,8 @@
 // The ClusterClass `capt`: what people choose per cluster is a variable with a schema, and patches carry it into the
-// templates. What they choose per pool of nodes is in cluster-class-pools.ts. The names of the WorkspaceTemplates are variables too, so that a team's own templates need no class of their own.
+// templates. What they choose per pool of nodes is in cluster-class-pools.ts, and per group of machines in
+// cluster-class-machines.ts. The names of the WorkspaceTemplates are variables too, so that a team's own templates need no
+// class of their own.
+import { MACHINE_PATCHES, MACHINE_VARIABLES, MACHINE_WORKERS, machineTemplates } from './cluster-class-machines.ts'
 import { NODE_POOL_PATCHES, NODE_POOL_VARIABLES, NODE_POOL_WORKERS, nodePoolTemplates } from './cluster-class-pools.ts'
 
 export type Manifest = Record<string, unknown> & { metadata: Record<string, unknown> }
@@ -20,15 +23,15 @@ export function clusterClass(): Manifest[] {
       spec: {
         infrastructure: { ref: { ...INFRA, name: CLUSTER_CLASS } },
         controlPlane: { ref: { ...CONTROL_PLANE, name: CLUSTER_CLASS } },
-        workers: { machinePools: NODE_POOL_WORKERS },
-        variables: Object.entries({ ...VARIABLES, ...NODE_POOL_VARIABLES }).map(
-          ([name, { required = false, ...schema }]) => ({
+        workers: { machineDeployments: MACHINE_WORKERS, machinePools: NODE_POOL_WORKERS },
+        variables: Object.entries({ ...VARIABLES, ...NODE_POOL_VARIABLES, ...MACHINE_VARIABLES }).map(
+          ([name, { isRequired = false, ...schema }]) => ({
             name,
-            required,
+            required: isRequired,
             schema: { openAPIV3Schema: schema },
           }),
         ),
-        patches: [...PATCHES, ...NODE_POOL_PATCHES],
+        patches: [...PATCHES, ...NODE_POOL_PATCHES, ...MACHINE_PATCHES],
       },
     },
     { ...INFRA, metadata, spec: { template: { spec: { vpcTemplateRef: { name: 'vpc' } } } } },
@@ -40,12 +43,14 @@ export function clusterClass(): Manifest[] {
       },
     },
     ...nodePoolTemplates(),
+    ...machineTemplates(),
   ]
 }
 
 export interface Schema {
   readonly description: string
-  readonly required?: boolean
+  /** Whether a topology must set the variable. */
+  readonly isRequired?: boolean
   readonly [keyword: string]: unknown
 }
 
@@ -55,7 +60,7 @@ const words = { type: 'array', items: { type: 'string' } }
 const VARIABLES: Readonly<Record<string, Schema>> = {
   region: {
     description: 'AWS region, of any partition.',
-    required: true,
+    isRequired: true,
     type: 'string',
     pattern: '^[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}$',
     example: 'eu-west-1',

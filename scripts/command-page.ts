@@ -1,7 +1,7 @@
 // What is made from the files in src/cli/commands: docs/commands.md, which shows the help of each, and the table by which
 // the program finds a command without loading the others.
 import { globSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Command, commandHelp, GROUPS } from '#cli'
 
 const folder = join(import.meta.dirname, '../src/cli/commands')
@@ -11,12 +11,19 @@ const loaded = await Promise.all(
     .map(async (file) => ({ file, command: ((await import(join(folder, file))) as { command: Command }).command })),
 )
 const byName = (a: { command: Command }, b: { command: Command }) => (a.command.name < b.command.name ? -1 : 1)
-const commands = GROUPS.flatMap((group) => loaded.filter(({ command }) => command.group === group).sort(byName))
+const commands = Object.entries(GROUPS).flatMap(([name, group]) =>
+  loaded
+    .filter(({ file }) => dirname(file) === name)
+    .sort(byName)
+    .map((one) => ({ ...one, group })),
+)
+const ungrouped = loaded.filter(({ file }) => !Object.hasOwn(GROUPS, dirname(file)))
+if (ungrouped.length > 0) throw new Error(`GROUPS in src/cli/help.ts lacks the folder of ${ungrouped[0]!.file}`)
 
 export const COMMAND_TABLE = 'src/cli/commands.generated.ts'
 
 export function renderCommandTable(): string {
-  const entries = commands.flatMap(({ file, command: { name, group, summary, hidden } }) => [
+  const entries = commands.flatMap(({ file, group, command: { name, summary, hidden } }) => [
     '  {',
     `    name: '${name}',`,
     `    group: '${group}',`,

@@ -11,6 +11,7 @@ import { renderErrorPage } from './error-page.ts'
 import { KIND_INDEX, renderKindIndex } from './kind-index.ts'
 import { manifestFiles } from './manifest-files.ts'
 import { type LockFile, licencePage } from './release/bill-of-materials.ts'
+import { renderTimeoutsPage } from './timeouts-page.ts'
 
 const NOTE = '# Generated from src/api/kinds by npm run generate. Do not edit.\n'
 
@@ -30,6 +31,7 @@ export function generatedFiles(root: string): Map<string, string> {
   files.set('docs/errors.md', renderErrorPage(errorSections(root)))
   files.set('docs/compatibility-embedded.md', renderParityPage())
   files.set('docs/commands.md', renderCommandPage())
+  files.set('docs/timeouts.md', renderTimeoutsPage())
   for (const [path, text] of catalogFiles(root, errorSections(root))) files.set(path, text)
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile
   files.set('THIRD-PARTY.md', licencePage(lock))

@@ -31,9 +31,9 @@ of its own.
 
 - No action has a wildcard. Roles can be passed to EKS, EC2 and Pod Identity alone, and only the policies that the templates
   attach can be attached to a role.
-- **Whoever can make roles can give rights.** \`cluster.json\` allows \`iam:CreateRole\` and \`iam:PutRolePolicy\`, because Karpenter's
-  role has an inline policy. Keep the identity of capt as you keep an administrator's; a permissions boundary on it, or a
-  service control policy, limits what its roles can be.
+- **An identity that can create roles can grant permissions.** \`cluster.json\` allows \`iam:CreateRole\` and
+  \`iam:PutRolePolicy\`, because Karpenter's role has an inline policy. Keep the identity of capt as you keep an
+  administrator's; a permissions boundary on it, or a service control policy, limits what its roles can be.
 - The table was compared with the resources of the pinned modules, and every action with AWS's own model of its API. It has
   not been used on a real account yet: an action that turns out to be missing shows as \`AccessDenied\` in \`capt describe\`
   with its name.

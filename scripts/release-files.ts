@@ -83,6 +83,7 @@ export function releaseFiles({ version, image = DEFAULT_IMAGE, digests = {} }: R
       'control-plane-components.yaml',
       componentsText(render('control-plane'), `capt v${version}, control-plane provider`),
     ],
+    ['templates.yaml', templatesText(`WorkspaceTemplates of capt v${version}, for the namespace of your clusters`)],
     ['metadata.yaml', metadataText(version)],
     ['sbom.cdx.json', billOfMaterials(readLock(), version)],
     ...flavourTexts(),
@@ -90,6 +91,14 @@ export function releaseFiles({ version, image = DEFAULT_IMAGE, digests = {} }: R
   ])
   files.set('SHA256SUMS', [...files].map(([name, text]) => `${sha256(text)}  ${name}\n`).join(''))
   return files
+}
+
+/** What `vpcTemplateRef`, `workspaceTemplateRef` and their like name in the docs, without a namespace. */
+const TEMPLATES = ['vpc', 'eks-controlplane', 'node-group', 'machine']
+
+function templatesText(what: string): string {
+  const texts = TEMPLATES.map((name) => readFileSync(join(root, 'templates', `${name}.yaml`), 'utf8'))
+  return `# ${what}.\n${texts.map((text) => text.replace(/^#.*\n/, '')).join('')}`
 }
 
 function toText(manifests: readonly Manifest[], what: string): string {

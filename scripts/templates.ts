@@ -1,79 +1,14 @@
-// Writes the manifests that are made from templates/*/main.tf: one WorkspaceTemplate per folder, the clusterctl cluster
-// templates, the ClusterClass and the simulation example. The HCL lives in .tf files, so that terraform can format and
-// check it; the manifests are generated, committed and never edited.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+// Writes the manifests that hold the Terraform modules of template-modules.ts: one WorkspaceTemplate per module, the
+// clusterctl cluster templates, the ClusterClass and the examples. They are generated, committed and never edited.
 import { Document, isScalar, Scalar, stringify, visit } from 'yaml'
 import { CLUSTER_CLASS, clusterClass, type Manifest, toClusterNetwork, topologyCluster } from './cluster-class.ts'
 import { machinePoolManifests } from './machine-pool-manifests.ts'
+import { moduleText, TEMPLATES, type TemplateModule } from './template-modules.ts'
 
-const root = join(import.meta.dirname, '..')
 const INFRA = 'infrastructure.cluster.x-k8s.io/v1beta1'
 const CONTROL_PLANE = 'controlplane.cluster.x-k8s.io/v1beta1'
 
-interface TemplateFolder {
-  readonly folder: string
-  readonly description: string
-  readonly tags: Readonly<Record<string, string>>
-  readonly env?: readonly object[]
-}
-
-const fromWorkload = (key: string) => ({
-  name: `TF_VAR_workload_${key}`,
-  secretKeyRef: { name: '${cluster_name}-simulated-workload', key },
-})
-
-/** Of a bootstrap provider, or empty: then the template makes it. */
-const USER_DATA = { name: 'TF_VAR_user_data', secretKeyRef: { name: '${user_data_secret}', key: 'value' } }
-
-export const TEMPLATES = {
-  vpc: {
-    folder: 'vpc',
-    description: 'VPC over three zones with NAT, tagged for load balancers and Karpenter.',
-    tags: { cloud: 'aws', module: 'terraform-aws-modules/vpc/aws 6.6.0' },
-  },
-  eks: {
-    folder: 'eks-controlplane',
-    description: 'EKS control plane with a node group for controllers, EKS add-ons and what Karpenter needs in AWS.',
-    tags: { cloud: 'aws', module: 'terraform-aws-modules/eks/aws 21.19.0' },
-  },
-  nodeGroup: {
-    folder: 'node-group',
-    description: 'EKS managed node group with node role and launch template.',
-    tags: { cloud: 'aws' },
-  },
-  machine: {
-    folder: 'machine',
-    description: 'One EC2 instance that joins an EKS cluster: instance profile, access entry, AL2023 user data.',
-    tags: { cloud: 'aws' },
-    env: [USER_DATA],
-  },
-  simulatedMachine: {
-    folder: 'simulation-machine',
-    description: 'An EC2 instance that exists only in Terraform state. Simulation.',
-    tags: { cloud: 'simulation' },
-    env: [USER_DATA],
-  },
-  simulatedVpc: {
-    folder: 'simulation-vpc',
-    description: 'A VPC that exists only in Terraform state. Simulation.',
-    tags: { cloud: 'simulation' },
-  },
-  simulatedEks: {
-    folder: 'simulation-eks-controlplane',
-    description: 'An EKS control plane that exists only in Terraform state, with a simulated workload API. Simulation.',
-    tags: { cloud: 'simulation' },
-    env: ['endpoint', 'ca', 'token'].map(fromWorkload),
-  },
-  simulatedNodeGroup: {
-    folder: 'simulation-node-group',
-    description: 'An EKS node group that exists only in Terraform state; its nodes are simulated. Simulation.',
-    tags: { cloud: 'simulation' },
-  },
-} as const satisfies Record<string, TemplateFolder>
-
-export function workspaceTemplate(template: TemplateFolder, metadata: Record<string, unknown> = {}): Manifest {
-  const module = readFileSync(join(root, 'templates', template.folder, 'main.tf'), 'utf8')
+export function workspaceTemplate(template: TemplateModule, metadata: Record<string, unknown> = {}): Manifest {
   return {
     apiVersion: INFRA,
     kind: 'WorkspaceTemplate',
@@ -85,7 +20,7 @@ export function workspaceTemplate(template: TemplateFolder, metadata: Record<str
           forProvider: {
             source: 'Inline',
             inlineFormat: 'HCL',
-            module,
+            module: moduleText(template.folder),
             ...(template.env ? { env: template.env } : {}),
           },
         },
@@ -100,7 +35,7 @@ interface ClusterOptions {
   readonly region: string
   readonly version: string
   readonly vpc: Record<string, unknown>
-  readonly controlPlane: TemplateFolder
+  readonly controlPlane: TemplateModule
   readonly controlPlaneConfig?: Record<string, unknown>
   readonly labels: Readonly<Record<string, string>>
   readonly network?: { readonly pods: string; readonly services: string }
@@ -162,7 +97,7 @@ const AWS = {
   },
   tags: { Environment: '${ENVIRONMENT:=dev}', ManagedBy: 'capt' },
 }
-const newVpc = (template: TemplateFolder) => ({
+const newVpc = (template: TemplateModule) => ({
   vpcTemplateRef: { name: template.folder },
   vpcConfig: {
     name: '${VPC_NAME:=${CLUSTER_NAME}-vpc}',
@@ -170,7 +105,7 @@ const newVpc = (template: TemplateFolder) => ({
     singleNatGateway: raw('${VPC_SINGLE_NAT_GATEWAY:=true}'),
   },
 })
-const flavour = (templates: readonly TemplateFolder[], options: ClusterOptions): Manifest[] => [
+const flavour = (templates: readonly TemplateModule[], options: ClusterOptions): Manifest[] => [
   ...templates.map((template) => escapeForClusterctl(workspaceTemplate(template, { namespace: '${NAMESPACE}' }))),
   ...clusterManifests(options),
 ]

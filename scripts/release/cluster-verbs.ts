@@ -24,9 +24,19 @@ const NO_OBJECTS: readonly Requirement[] = ALL_KINDS.map((kind) => ({
   hint: `delete the clusters first: kubectl get ${crdName(kind)} -A`,
 }))
 
+const rendered = new Map<string, ReturnType<typeof releaseFiles>>()
+
+/** Rendering takes most of a second, and the tests of these verbs ask a dozen times for the same files. */
+function filesOf(version: string, image: string): ReturnType<typeof releaseFiles> {
+  const key = `${image}:${version}`
+  const files = rendered.get(key) ?? releaseFiles({ version, image })
+  rendered.set(key, files)
+  return files
+}
+
 function manifests(file: 'crds.yaml' | 'install.yaml', verb: 'apply' | 'delete') {
   return (inputs: Inputs): Work => {
-    const input = releaseFiles({ version: inputs.version, image: inputs.image }).get(file)!
+    const input = filesOf(inputs.version, inputs.image).get(file)!
     const about = `${file} of v${inputs.version}, images from ${inputs.image}`
     return verb === 'apply'
       ? only({

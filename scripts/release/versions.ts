@@ -61,6 +61,11 @@ export const VERSIONED_FILES: readonly VersionedFile[] = [
     read: first(/^ {10}value: \S+-runner:v(\S+)$/m),
     write: (text, version) => text.replace(/^( {10}value: \S+-runner:v)\S+$/m, `$1${version}`),
   },
+  {
+    path: 'docs/get-capt.md',
+    read: first(/^VERSION=(\S+)$/m),
+    write: (text, version) => text.replace(/^(VERSION=)\S+$/m, `$1${version}`),
+  },
   // Generated from package.json: update-version writes it by make generate.
   { path: 'charts/capt/Chart.yaml', read: first(/^appVersion: (\S+)$/m), write: (text) => text },
 ]
