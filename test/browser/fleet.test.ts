@@ -112,7 +112,7 @@ describe('The page of a fleet', { skip: !chromiumPath && 'chromium is not instal
     const addons = page.getByRole('region', { name: 'Add-ons' })
     assert.match(await addons.innerText(), /2 Deployments available[\s\S]*Waiting for the network/)
     assert.match(await page.getByRole('region', { name: 'Timeline' }).innerText(), /RunFailed/)
-    await takePicture(page, 'dashboard-cluster')
+    await takePicture(page, 'dashboard-cluster', { isWhole: true })
     assert.deepEqual(problems, [])
     await close()
   })
@@ -133,8 +133,6 @@ describe('The page of a fleet', { skip: !chromiumPath && 'chromium is not instal
         ['spot', 'NodePool of Karpenter', '–', '–', '–', 'healthy'],
       ],
     )
-    await nodes.scrollIntoViewIfNeeded()
-    await takePicture(page, 'dashboard-nodes')
     assert.deepEqual(problems, [])
     await close()
   })

@@ -20,7 +20,7 @@ export interface Damages {
   /** `starting`: a second run has been asked for. `during`: while Terraform works. `away`: while no manager runs. */
   readonly moment: 'starting' | 'during' | 'after' | 'away'
   readonly isLarge: boolean
-  /** Runner and Terraform are killed with it: whoever comes next would use the stored plan. */
+  /** Runner and Terraform are killed with it: the next runner would use the stored plan. */
   readonly kills: boolean
 }
 

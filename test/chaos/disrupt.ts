@@ -62,7 +62,7 @@ const send = (pid: number | undefined, signal: NodeJS.Signals) => {
   if (pid !== undefined) attempt(() => process.kill(pid, signal))
 }
 
-/** The operator says that the runner is gone; whoever comes next works in another folder. */
+/** The operator declares that the runner is gone; the next manager works in another folder. */
 async function takeOver(world: TrialWorld, damages?: Damages['damages']): Promise<void> {
   const { owner } = await findOwner(world.objects, world.key)
   await declareGone(world.objects, systemClock, owner)

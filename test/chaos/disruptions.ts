@@ -12,7 +12,7 @@ interface Timing {
   readonly afterMs: number
 }
 
-/** What is damaged in the same moment: before whoever comes next begins. */
+/** What is damaged in the same moment: before the next manager or runner starts. */
 export type Disruption = Timing & { readonly damages?: Damages['damages'] } & (
     | {
         readonly is: 'stop'

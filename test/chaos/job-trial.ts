@@ -20,8 +20,18 @@ import { mixed, randomOf } from './campaign.ts'
 import { TrialWorld } from './trial-world.ts'
 
 /** `node`: its pods are gone without a word. `all`: manager, node and Job at once. `api`: the API server is away for a while. */
-const VICTIMS = ['pod', 'memory', 'node', 'manager', 'manager and pod', 'job', 'pod object', 'all', 'api'] as const
-type Victim = (typeof VICTIMS)[number]
+export const JOB_VICTIMS = [
+  'pod',
+  'memory',
+  'node',
+  'manager',
+  'manager and pod',
+  'job',
+  'pod object',
+  'all',
+  'api',
+] as const
+type Victim = (typeof JOB_VICTIMS)[number]
 
 interface Strike {
   readonly victim: Victim
@@ -50,7 +60,7 @@ export function jobTrialOf(seed: number): JobTrial {
     ['destroy', 'destroy'],
   ] as const)
   // The first victims alternate, so that a few seeds have one of each.
-  const victims = [VICTIMS[seed % VICTIMS.length]!, pick(VICTIMS)]
+  const victims = [JOB_VICTIMS[seed % JOB_VICTIMS.length]!, pick(JOB_VICTIMS)]
   const strikes = phases.map((phase, i) => ({ phase, victim: victims[i]!, afterMs: random(2000) }))
   return { seed, resources: 2 + random(3), strikes }
 }
@@ -109,7 +119,8 @@ async function hit(strike: Strike, jobs: JobWorld, world: TrialWorld, managers: 
     case 'manager and pod':
       await managers.stop()
       await jobs.actor.kill()
-      return managers.start()
+      // A pod that was deleted is gone before anybody reads how it ended: its death is proven by silence.
+      return managers.start((await isPodGoing(world)) ? FAST : {})
     case 'job':
       return job ? objects.delete(JobKind, job, { propagation: 'Background' }) : undefined
     case 'pod object':
@@ -124,6 +135,15 @@ async function hit(strike: Strike, jobs: JobWorld, world: TrialWorld, managers: 
     case 'api':
       await world.engine.restartServer(AWAY_MS)
   }
+}
+
+/** The pod that claimed the run was deleted, so its object goes as soon as its process has. */
+async function isPodGoing(world: TrialWorld): Promise<boolean> {
+  const claimed = (await world.record())?.run?.runner?.pod
+  if (!claimed) return false
+  const { namespace, name } = claimed
+  const pod = await world.objects.get(PodKind, { namespace, name })
+  return pod === undefined || pod.metadata.deletionTimestamp !== undefined
 }
 
 /** The manager as a process: one at a time, killed as kill -9 does. */

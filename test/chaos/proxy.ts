@@ -6,7 +6,7 @@ export interface Proxy {
   readonly port: number
   /** Open connections fall silent, new ones are accepted and get no answer. */
   cut(): void
-  /** Silent connections are reset: whoever waits tries again and gets through. */
+  /** Silent connections are reset: a client that waits retries and gets through. */
   heal(): void
   close(): Promise<void>
 }

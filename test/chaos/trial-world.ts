@@ -6,6 +6,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { conditionOf, RETRY_ANNOTATION, type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
 import { copyId, loadCopy, loadState, type RunRecord, readRecord, readState } from '#engine'
+import { isKubeError } from '#kube'
 import { livenessOf, type ProcessIdentity } from '../../src/engine/lock/processes.ts'
 import { capt } from '../support/cli-io.ts'
 import { keptFor, namesOf, readLedger, readLiving, taintedIn } from '../support/engine/ledger.ts'
@@ -169,7 +170,7 @@ export class TrialWorld {
     return this.objects.delete(WorkspaceTemplateApply, this.key)
   }
 
-  /** Until this is true of the apply, or it is gone. What stalls on the way is answered as its message says; then the wait begins anew. */
+  /** Until this is true of the apply, or it is gone. A stall is answered as its message says; then it waits again. */
   async settle(what: string, test: (apply: WorkspaceTemplateApply) => boolean): Promise<void> {
     let answered: { readonly text: string; readonly at: number } | undefined
     for (let answers = 0; ; answers++) {
@@ -206,19 +207,16 @@ export class TrialWorld {
     await this.retry()
   }
 
+  /** The product may write it at the same time. */
   async #putBack({ metadata, data = {}, type }: Secret): Promise<void> {
-    const { name, namespace, labels, annotations } = metadata
+    const { name, namespace, labels = {}, annotations = {} } = metadata
     const key = { namespace: 'default', name }
-    if (await this.objects.get<Secret>(SecretKind, key))
-      await this.objects.patch(SecretKind, key, { type: 'merge', body: { data } })
-    else
-      await this.objects.create(SecretKind, {
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name, namespace: namespace!, labels: labels ?? {}, annotations: annotations ?? {} },
-        ...(type ? { type } : {}),
-        data,
-      } as Secret)
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: namespace!, labels, annotations } }
+    const overwrite = () => this.objects.patch(SecretKind, key, { type: 'merge', body: { data } })
+    if (await this.objects.get<Secret>(SecretKind, key)) return void (await overwrite())
+    await this.objects
+      .create(SecretKind, { ...secret, ...(type ? { type } : {}), data } as Secret)
+      .catch((error: unknown) => (isKubeError(error, 'AlreadyExists') ? overwrite() : Promise.reject(error)))
   }
 
   assertNothingTwice(): void {

@@ -9,7 +9,7 @@ import { mostPositionals } from '../../src/cli/run.ts'
 import { capt } from '../support/cli-io.ts'
 
 /** These take a list. */
-const LISTS = ['__complete', 'delete', 'describe', 'explain', 'get', 'karpenter convert', 'move']
+const LISTS = ['__complete', 'delete', 'describe', 'explain', 'get', 'karpenter convert', 'move', 'withdraw']
 
 describe('surplus arguments', () => {
   it('are counted by the usage that help shows', () => {

@@ -54,6 +54,7 @@ async function open(answers: Readonly<Record<string, Answer>> = {}) {
       if (answer instanceof AwsError) throw answer
       return answer.map((arn) => ({ arn, tags: { ...tags } }))
     },
+    accessKeyCreation: async () => undefined,
   }
   const spec = { variables: { region: 'eu-west-1' }, templateRef: { name: 'network' } }
   const made = await objects.create(WorkspaceTemplateApply, anApply(spec, { name: 'demo-vpc' }))

@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { conditionOf, type Secret, SecretKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from '../support/engine/world.ts'
+import { planted } from '../support/secrets/planted.ts'
 
 const MODULE = `
 variable "size" {
@@ -17,7 +18,7 @@ resource "terraform_data" "x" {
 output "greeting" { value = terraform_data.x[0].output }
 output "ids" { value = { count = length(terraform_data.x) } }
 output "password" {
-  value     = "s3cr3t-\${who}"
+  value     = "${planted('')}\${who}"
   sensitive = true
 }
 `
@@ -63,7 +64,7 @@ if (hasTerraform) {
 
       const secret = await world.connection.objects.get<Secret>(SecretKind, key('hello-connection'))
       const text = (name: string) => Buffer.from(secret!.data![name]!, 'base64').toString()
-      assert.equal(text('password'), 's3cr3t-world')
+      assert.equal(text('password'), planted('world'))
       assert.equal(text('greeting'), 'hello world')
       assert.equal(text('ids'), '{"count":3}')
     })

@@ -86,20 +86,20 @@ describe('capt forget', { skip: !hasTerraform && 'no terraform' }, () => {
     assert.deepEqual(notes, ['A person let go of the workspace; 3 resources stay without an owner'])
   })
 
-  it('lets an apply begin anew, also when the work folder still has the old state', async () => {
+  it('lets an apply start over, also when the work folder still has the old state', async () => {
     const { objects } = world.connection
-    await make('anew')
-    const before = (await readRecord(objects, key('anew')))!.record
-    const done = await call('forget', 'anew', '--orphan-resources', '--yes')
+    await make('restarted')
+    const before = (await readRecord(objects, key('restarted')))!.record
+    const done = await call('forget', 'restarted', '--orphan-resources', '--yes')
     assert.equal(done.code, 0, done.stderr)
-    await world.until('anew', (apply) => isReady(apply) && apply.status?.run?.id !== before.run?.id)
-    assert.deepEqual(readLedger(file('anew')).made, [...THREE, ...THREE].sort())
-    const { record } = (await readRecord(objects, key('anew')))!
+    await world.until('restarted', (apply) => isReady(apply) && apply.status?.run?.id !== before.run?.id)
+    assert.deepEqual(readLedger(file('restarted')).made, [...THREE, ...THREE].sort())
+    const { record } = (await readRecord(objects, key('restarted')))!
     assert.notEqual(record.workspaceId, before.workspaceId)
     assert.partialDeepStrictEqual(record.forgotten, { workspaceId: before.workspaceId, resources: 3 })
-    await objects.delete(WorkspaceTemplateApply, key('anew'))
-    await world.untilGone('anew')
-    assert.equal(readLedger(file('anew')).gone.length, 3, 'the new ones are destroyed, the old ones are nobody’s')
+    await objects.delete(WorkspaceTemplateApply, key('restarted'))
+    await world.untilGone('restarted')
+    assert.equal(readLedger(file('restarted')).gone.length, 3, 'the new ones are destroyed, the old ones are nobody’s')
   })
 
   it('cleans what is kept for an apply whose finalizers were stripped; the doctor finds it first', async () => {

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type ConfigMap, ConfigMapKind, JobKind, SecretKind, WorkspaceTemplateApply } from '#api'
 import { type Engine, renderWorkspace, type StartRequest, type WorkspaceView } from '#engine'
+import { systemClock } from '#lib'
 import { anApply, aTemplate } from '#testing'
 import { engineContract } from '../../src/engine/contract.ts'
-import { observeLock } from '../../src/engine/lock/lock.ts'
+import { acquireLock, observeLock } from '../../src/engine/lock/lock.ts'
 import { hasProgram, type JobWorld, jobWorld } from '../support/engine/job-world.ts'
 import { hasTerraform } from '../support/engine/world.ts'
 import { reportMissing } from '../support/tools.ts'
@@ -54,7 +55,7 @@ describe('a run in a Job', { skip: !hasProgram || !hasTerraform }, () => {
     return request
   }
   const observed = async ({ owner }: StartRequest, test: (view: WorkspaceView) => boolean): Promise<WorkspaceView> => {
-    for (const end = Date.now() + 60_000; ; ) {
+    for (const end = Date.now() + 180_000; ; ) {
       const view = await engine.observe(owner)
       if (test(view)) return view
       assert.ok(Date.now() < end, `it never came to that: ${JSON.stringify(view)}`)
@@ -96,6 +97,20 @@ describe('a run in a Job', { skip: !hasProgram || !hasTerraform }, () => {
     const { record } = await observed(request, isOver)
     assert.equal(record?.run?.phase, 'Cancelled')
     assert.equal(await world.connection.objects.get(SecretKind, job!), undefined)
+  })
+
+  it('that has closed its run and died with its lock does not hold back the next one', async () => {
+    const { objects } = world.connection
+    const request = await begin(true, 'resource "terraform_data" "first" { input = "made" }')
+    const { record } = await observed(request, isOver)
+    const { id, runner } = record!.run!
+    // Of a machine that nobody can ask.
+    const holder = { ...runner!, host: 'gone', boot: 'earlier' }
+    const lock = { owner: request.owner, runId: id, verb: 'apply', holder, toolVersion: '1' }
+    assert.equal((await acquireLock(objects, systemClock, lock)).is, 'held')
+    await engine.start({ ...request, verb: 'destroy' })
+    const next = await observed(request, (view) => view.record?.run?.id !== id && isOver(view))
+    assert.partialDeepStrictEqual(next.record?.run, { verb: 'destroy', phase: 'Succeeded' })
   })
 
   it('survives its manager: the next one adopts it and starts nothing', async () => {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the real components that `make test-real` runs against, out of the Go module proxy, once per version.
 #
-#   test/real/build.sh [COMPONENT...]      etcd kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool (default: all)
+#   test/real/build.sh [COMPONENT...]      etcd etcd-tools kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool
+#                                          (default: all)
 #
 # Everything lands in CAPT_REAL_CACHE (default: $XDG_CACHE_HOME or ~/.cache, folder capt-real), outside the repository,
 # in folders named by version. A folder gets its name only when it is finished and is not built again; what a killed
@@ -16,7 +17,7 @@ TOFU_VERSION=v1.10.10
 PROMETHEUS_VERSION=v0.315.0
 GO_VERSION=1.26
 CACHE=${CAPT_REAL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/capt-real}
-[ $# -gt 0 ] || set -- etcd kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool
+[ $# -gt 0 ] || set -- etcd etcd-tools kube capi-v1.14.2 capi-v1.10.10 helm tofu promtool
 
 say() { printf 'build: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -57,6 +58,16 @@ build() {
 build_etcd() {
   require_module "$1/src" go.etcd.io/etcd/server/v3 "$ETCD_VERSION"
   (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/etcd" go.etcd.io/etcd/server/v3)
+}
+
+# What people take a snapshot and restore it with.
+build_etcd_tools() {
+  local tool
+  require_module "$1/src" go.etcd.io/etcd/etcdctl/v3 "$ETCD_VERSION"
+  (cd "$1/src" && go get "go.etcd.io/etcd/etcdutl/v3@$ETCD_VERSION" 2>/dev/null)
+  for tool in etcdctl etcdutl; do
+    (cd "$1/src" && go build -mod=mod -trimpath -ldflags '-s -w' -o "$1/bin/$tool" "go.etcd.io/etcd/$tool/v3")
+  done
 }
 
 # Kubernetes' go.mod replaces its staging modules with folders that the module zip does not hold. A module of ours
@@ -141,6 +152,7 @@ flock -n 9 || { say "another build is at work in $CACHE; waiting for it"; flock 
 for component in "$@"; do
   case $component in
     etcd) build "etcd-$ETCD_VERSION" build_etcd ;;
+    etcd-tools) build "etcd-tools-$ETCD_VERSION" build_etcd_tools ;;
     kube) build "kube-$KUBE_VERSION" build_kube ;;
     capi-*) build "$component" build_capi ;;
     helm) build "helm-$HELM_VERSION" build_helm ;;

@@ -1,42 +1,37 @@
-// What the shipped program asks of AWS, answered by moto: tokens from every source of credentials, the role for Spot, the
-// sweep of a teardown, `capt doctor`, and state in S3. The control plane's template makes its cluster in moto; the
-// cluster's API is an embedded home behind an endpoint that admits tokens of the AWS authenticator alone.
+// What the shipped program asks of AWS, answered by moto: tokens from every source of credentials, the role for Spot,
+// `capt doctor`, and state in S3. The control plane's template makes its cluster in moto; the cluster's API is an embedded
+// home behind an endpoint that admits tokens of the AWS authenticator alone. Deletion is in clusters/aws-teardown.test.ts.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { stringify } from 'yaml'
 import {
-  AddonDelivery,
-  type AnyObject,
   CAPTCluster,
   CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   clusterKind,
-  clusterResourceSetKind,
   conditionOf,
-  type KindRef,
-  type Secret,
   SecretKind,
   WorkspaceTemplateApply,
 } from '#api'
-import { karpenterNames, ruleName } from '#catalog'
-import { readRecord, WORKSPACE_TAG } from '#engine'
-import { type Connection, connect, loadKubeconfig } from '#kube'
+import { readRecord, suffixOf, WORKSPACE_TAG } from '#engine'
+import { writeSecret } from '#lib'
 import { POD_TOKEN, startCredentialEndpoints } from '../support/aws/credential-endpoints.ts'
 import { type EksEndpoint, startEksEndpoint } from '../support/aws/eks-endpoint.ts'
-import { callsOf, readAccount, textsOf } from '../support/aws/ledger.ts'
+import { type AwsHome, clusterInMoto, openAwsHome, REGION, warmUp } from '../support/aws/home.ts'
+import { textsOf } from '../support/aws/ledger.ts'
+import { tagged } from '../support/aws/makers.ts'
 import { findMoto, type Moto, startMoto } from '../support/aws/moto.ts'
 import { eksTemplate, template } from '../support/aws/moto-templates.ts'
+import { namesOf, strip } from '../support/engine/ledger.ts'
+import { planted } from '../support/secrets/planted.ts'
 import { findTool, run } from '../support/tools.ts'
-import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
+import { type Shipped, shippedProgram, waitUntil } from './support.ts'
 
-const REGION = 'eu-west-1'
+const CLOCK = join(import.meta.dirname, '..', 'support', 'shifted-clock.mjs')
 const TIMEOUT_MS = 180_000
 const ClusterKind = clusterKind('v1beta2')
-const EventKind: KindRef = { group: 'events.k8s.io', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
-const ResourceSetKind = clusterResourceSetKind('v1beta2')
 const program = findMoto()
 const missing = [program ? [] : ['moto'], findTool('terraform') ? [] : ['terraform']].flat()
 const skip = missing.length > 0 && `not installed: ${missing.join(', ')}`
@@ -45,34 +40,26 @@ interface Keys {
   readonly accessKeyId: string
   readonly secretAccessKey: string
 }
-const AMBIENT: Keys = { accessKeyId: 'ambient-key', secretAccessKey: 'ambient/secret+key' }
-const OF_SECRET: Keys = { accessKeyId: 'key-of-a-Secret', secretAccessKey: 'secret/of+a-Secret' }
+const AMBIENT: Keys = { accessKeyId: 'ambient-key', secretAccessKey: planted('ambient/secret+key') }
+const OF_SECRET: Keys = { accessKeyId: 'key-of-a-Secret', secretAccessKey: planted('secret/of+a-Secret') }
 const OF_MACHINE = {
   accessKeyId: 'key-of-a-machine',
-  secretAccessKey: 'machine/secret+key',
+  secretAccessKey: planted('machine/secret+key'),
   sessionToken: 'session+/=',
 }
-const OF_PROFILE: Keys = { accessKeyId: 'key-of-a-profile', secretAccessKey: 'profile/secret+key' }
-
-/** An embedded home and what a test observes of it. */
-interface Home extends UpHome {
-  readonly connection: Connection
-  apply(manifests: readonly object[]): Promise<void>
-  get<T extends AnyObject>(kind: KindRef, name: string): Promise<T | undefined>
-  tokenOf(cluster: string): Promise<string>
-}
+const OF_PROFILE: Keys = { accessKeyId: 'key-of-a-profile', secretAccessKey: planted('profile/secret+key') }
 
 describe('the shipped program and AWS', { skip }, () => {
   let shipped: Shipped
   let moto: Moto
   let endpoint: EksEndpoint
-  let ambient: Home
-  const homes: Home[] = []
+  let ambient: AwsHome
+  const homes: AwsHome[] = []
 
   before(async () => {
     shipped = shippedProgram()
     moto = await startMoto(program!)
-    const warm = warmUp()
+    const warm = warmUp(moto)
     endpoint = await startEksEndpoint((await shipped.up('workload')).kubeconfig)
     ambient = await open('ambient', {
       AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId,
@@ -87,78 +74,23 @@ describe('the shipped program and AWS', { skip }, () => {
     await moto?.stop()
   })
 
-  /** moto loads a service when it is first asked, which on a busy machine may take longer than the program waits for AWS. */
-  const warmUp = () =>
-    Promise.all([
-      moto.query('sts', REGION, { Action: 'GetCallerIdentity', Version: '2011-06-15' }),
-      moto.query('ec2', REGION, { Action: 'DescribeInstances', Version: '2016-11-15' }),
-      moto.query('elasticloadbalancing', REGION, { Action: 'DescribeLoadBalancers', Version: '2015-12-01' }),
-      ...[REGION, 'us-east-1'].map((region) =>
-        fetch(moto.url, {
-          method: 'POST',
-          headers: {
-            authorization: `AWS4-HMAC-SHA256 Credential=testing/20260101/${region}/tagging/aws4_request, SignedHeaders=host, Signature=0`,
-            'content-type': 'application/x-amz-json-1.1',
-            'x-amz-target': 'ResourceGroupsTaggingAPI_20170126.GetResources',
-          },
-          body: '{}',
-        }).then((answer) => answer.text()),
-      ),
-    ])
-
-  async function open(data: string, env: Readonly<Record<string, string>>): Promise<Home> {
-    const up = await shipped.up(data, [], { env: { ...env, AWS_ENDPOINT_URL: moto.url, AWS_REGION: REGION } })
-    const connection = connect(await loadKubeconfig({ path: up.kubeconfig }))
-    const get: Home['get'] = (kind, name) => connection.objects.get(kind, { namespace: 'default', name })
-    const home: Home = {
-      ...up,
-      connection,
-      get,
-      async apply(manifests) {
-        const file = join(shipped.folder, `${data}.yaml`)
-        writeFileSync(file, manifests.map((manifest) => stringify(manifest)).join('---\n'))
-        await shipped.captOk(['apply', '-f', file, '--kubeconfig', up.kubeconfig], { timeoutMs: 60_000 })
-      },
-      async tokenOf(cluster) {
-        const secret = await get<Secret>(SecretKind, `${cluster}-kubeconfig`)
-        const text = Buffer.from(secret?.data?.['value'] ?? '', 'base64').toString()
-        return /token: (\S+)/.exec(text)?.[1] ?? assert.fail(`the kubeconfig of ${cluster} has no token: ${text}`)
-      },
-    }
+  async function open(data: string, env: Readonly<Record<string, string>>): Promise<AwsHome> {
+    const home = await openAwsHome(shipped, moto, data, env)
     homes.push(home)
     return home
   }
 
   /** Applies a cluster and waits until its control plane is available. */
-  async function bringUp(
-    home: Home,
-    name: string,
-    spec: object = {},
-    labels: object = {},
-    vpc?: string,
-  ): Promise<void> {
-    await home.apply([eksTemplate(moto, endpoint), ...cluster(name, spec, labels, vpc)])
-    await untilCondition(home, CAPTControlPlane, name, 'Ready')
-  }
-
-  const untilCondition = (home: Home, kind: KindRef, name: string, type: string) => {
-    let last: AnyObject | undefined
-    return waitUntil(
-      `${type} of ${kind.kind} ${name}`,
-      async () => {
-        last = await home.get(kind, name)
-        return last !== undefined && conditionOf(last as never, type)?.status === 'True'
-      },
-      TIMEOUT_MS,
-      () => `${JSON.stringify(last?.['status' as never], null, 1)}\n${home.err().slice(-3000)}`,
-    )
+  async function bringUp(home: AwsHome, name: string, plane: object = {}): Promise<void> {
+    await home.apply([eksTemplate(moto, endpoint), ...clusterInMoto(name, { plane })])
+    await home.untilCondition(CAPTControlPlane, name, 'Ready')
   }
 
   const eksClusters = async (): Promise<readonly string[]> =>
     ((await (await moto.rest('eks', REGION, 'GET', '/clusters')).json()) as { clusters: string[] }).clusters
 
   /** The token of a cluster is signed by these keys, for this cluster alone, and no byte of it can be changed. */
-  async function checkToken(home: Home, name: string, keys: Keys, hasSession: boolean): Promise<void> {
+  async function checkToken(home: AwsHome, name: string, keys: Keys, hasSession: boolean): Promise<void> {
     const token = await home.tokenOf(name)
     assert.ok(endpoint.tokens.includes(token), 'the endpoint of the cluster was shown this token')
     const [found, otherCluster, flipped, otherKeys] = verify(moto.python, [
@@ -205,6 +137,40 @@ describe('the shipped program and AWS', { skip }, () => {
     await ambient.apply([credentials('keys', OF_SECRET)])
     await bringUp(ambient, 'secret', { identity: { secretRef: { name: 'keys' } } })
     await checkToken(ambient, 'secret', OF_SECRET, false)
+  })
+
+  it('signs the next one with the keys that the Secret has by then, and warns of keys that nobody replaces', async () => {
+    const [days, later] = [join(shipped.folder, 'days'), join(shipped.folder, 'later')]
+    writeSecret(days, '0')
+    writeSecret(later, '100')
+    const at = (file: string) => ({ NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: file })
+    const keys = { AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId, AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey }
+    const home = await open('rotated', { ...keys, ...at(days) })
+    await home.apply([credentials('keys', OF_SECRET)])
+    await bringUp(home, 'rotated', { identity: { secretRef: { name: 'keys' } } })
+    const signedBy = async () => accessKeyOf(await home.tokenOf('rotated'))
+    assert.equal(await signedBy(), OF_SECRET.accessKeyId)
+    await home.apply([credentials('keys', OF_PROFILE)])
+    writeSecret(days, '0.01')
+    await waitUntil('a token of the new keys', async () => (await signedBy()) === OF_PROFILE.accessKeyId, TIMEOUT_MS)
+
+    const doctor = async (...more: readonly string[]) => {
+      const env = { ...shipped.env, ...keys, ...at(later), AWS_ENDPOINT_URL: moto.url, AWS_REGION: REGION }
+      const ended = await shipped.capt(['doctor', 'rotated', '--kubeconfig', home.kubeconfig, ...more], { env })
+      return ended.out + ended.err
+    }
+    assert.match(
+      await doctor(),
+      /old key +the access key …file is in the Secret for (99|100) days \(IAM was not asked or refused/,
+    )
+    const iam = { Version: '2010-05-08', UserName: 'capt' }
+    await moto.query('iam', 'us-east-1', { Action: 'CreateUser', ...iam })
+    const made = await moto.query('iam', 'us-east-1', { Action: 'CreateAccessKey', ...iam })
+    const [accessKeyId, secretAccessKey] = textsOf(made, 'AccessKeyId').concat(textsOf(made, 'SecretAccessKey'))
+    await home.apply([credentials('keys', { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey! })])
+    const said = await doctor()
+    assert.match(said, new RegExp(`the access key …${accessKeyId!.slice(-4)} was made (99|100) days ago, says IAM`))
+    assert.ok(!said.includes(accessKeyId!) && !said.includes(secretAccessKey!))
   })
 
   it('signs it with the session of a role that the Secret may assume', async () => {
@@ -268,7 +234,7 @@ describe('the shipped program and AWS', { skip }, () => {
       }
     })
 
-  async function checkSession(home: Home, name: string): Promise<void> {
+  async function checkSession(home: AwsHome, name: string): Promise<void> {
     const accessKeyId = accessKeyOf(await home.tokenOf(name))
     const secretAccessKey = await moto.secretOf(accessKeyId)
     assert.ok(secretAccessKey, `moto gave out ${accessKeyId}`)
@@ -281,7 +247,7 @@ describe('the shipped program and AWS', { skip }, () => {
       template('emptied', 'variable "region" { type = string }\noutput "region" { value = var.region }\n'),
       { ...applyKind, metadata: at, spec: { templateRef: { name: 'emptied' }, variables: { region: REGION } } },
     ])
-    await untilCondition(ambient, WorkspaceTemplateApply, 'emptied', 'Ready')
+    await ambient.untilCondition(WorkspaceTemplateApply, 'emptied', 'Ready')
     const doctor = () =>
       shipped.capt(['doctor', 'wtapply', 'emptied', '--kubeconfig', ambient.kubeconfig], {
         env: {
@@ -307,6 +273,37 @@ describe('the shipped program and AWS', { skip }, () => {
     assert.match(found.out, new RegExp(`${/<vpcId>([^<]+)</.exec(vpc)![1]} found by tag, in no state`))
   })
 
+  it('stalls a deletion when everything that was kept is lost and AWS has what carries the tag of the workspace', async () => {
+    const env = { AWS_ACCESS_KEY_ID: AMBIENT.accessKeyId, AWS_SECRET_ACCESS_KEY: AMBIENT.secretAccessKey }
+    const at = { namespace: 'default', name: 'tagged' }
+    const before = await open('tagged', env)
+    await before.apply([
+      template(
+        'tagged',
+        'variable "region" { type = string }\nresource "terraform_data" "vpc" { input = var.region }\n',
+      ),
+      { ...applyKind, metadata: at, spec: { templateRef: { name: 'tagged' }, variables: { region: REGION } } },
+    ])
+    await before.untilCondition(WorkspaceTemplateApply, 'tagged', 'Ready')
+    const { objects } = before.connection
+    const { workspaceId } = (await readRecord(objects, at))!.record
+    for (const name of [namesOf('tagged').record, namesOf('tagged').state]) await strip(objects, SecretKind, name)
+    const forgotten = { type: 'merge', body: { status: { state: null } } } as const
+    await objects.patch(WorkspaceTemplateApply, at, forgotten, { subresource: 'status' })
+    await before.stop('SIGKILL')
+    const folder = join(before.dataDir, 'runs', 'workspaces', suffixOf(at))
+    for (const name of ['work', 'last-state.json']) rmSync(join(folder, name), { recursive: true })
+    const make = { Action: 'CreateVpc', Version: '2016-11-15', CidrBlock: '10.0.0.0/16' }
+    await moto.query('ec2', REGION, { ...make, ...tagged('vpc', { [WORKSPACE_TAG]: workspaceId }) })
+
+    const after = await open('tagged', env)
+    await after.connection.objects.delete(WorkspaceTemplateApply, at)
+    await after.untilCondition(WorkspaceTemplateApply, 'tagged', 'Stalled')
+    const stalled = conditionOf((await after.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, 'tagged'))!, 'Stalled')
+    assert.match(stalled?.message ?? '', /the state is gone while 1 resource is recorded.*capt forget tagged/s)
+    await after.stop()
+  })
+
   it('gives a cluster a name of its own when its name is taken in AWS, and leaves the other cluster alone', async () => {
     const body = (name: string) =>
       JSON.stringify({ name, roleArn: 'arn:aws:iam::123456789012:role/x', resourcesVpcConfig: {} })
@@ -315,13 +312,12 @@ describe('the shipped program and AWS', { skip }, () => {
     const inAws = eksTemplate(moto, endpoint, 'moto-in-aws', 'locals { provider = "hashicorp/aws" }\n')
     await ambient.apply([
       inAws,
-      ...cluster(
-        'taken',
-        { workspaceTemplateRef: { name: 'moto-in-aws' } },
-        { 'capt.appthrust.com/addon-pipeline': 'none' },
-      ),
+      ...clusterInMoto('taken', {
+        plane: { workspaceTemplateRef: { name: 'moto-in-aws' } },
+        labels: { 'capt.appthrust.com/addon-pipeline': 'none' },
+      }),
     ])
-    await untilCondition(ambient, CAPTControlPlane, 'taken', 'Ready')
+    await ambient.untilCondition(CAPTControlPlane, 'taken', 'Ready')
     const name = (await ambient.get<CAPTCluster>(CAPTCluster, 'taken'))?.status?.clusterName ?? ''
     assert.match(name, /^taken-[0-9a-f]{8}$/)
     assert.deepEqual(
@@ -330,8 +326,8 @@ describe('the shipped program and AWS', { skip }, () => {
     )
     const shown = await shipped.captOk(['describe', 'cluster', 'taken', '--kubeconfig', ambient.kubeconfig])
     assert.match(shown, new RegExp(`${name} in AWS`))
-    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'taken' })
-    await untilGone(ambient, ClusterKind, 'taken')
+    await ambient.remove(ClusterKind, 'taken')
+    await ambient.untilGone(ClusterKind, 'taken')
     assert.deepEqual(
       (await eksClusters()).filter((one) => one.startsWith('taken')),
       ['taken'],
@@ -350,7 +346,7 @@ describe('the shipped program and AWS', { skip }, () => {
         spec: { templateRef: { name: 'in-s3' } },
       },
     ])
-    await untilCondition(ambient, WorkspaceTemplateApply, 'in-s3', 'Ready')
+    await ambient.untilCondition(WorkspaceTemplateApply, 'in-s3', 'Ready')
     assert.match(await state(), /"terraform_data"/)
 
     // Plain Terraform goes on with the same backend, whatever capt writes down.
@@ -366,139 +362,12 @@ describe('the shipped program and AWS', { skip }, () => {
       const { code, out, err } = await run('terraform', args, { cwd, env, timeoutMs: TIMEOUT_MS })
       assert.equal(code, 0, out + err)
     }
-    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'in-s3' })
+    await ambient.remove(ClusterKind, 'in-s3')
 
-    await ambient.connection.objects.delete(WorkspaceTemplateApply, { namespace: 'default', name: 'in-s3' })
-    await untilGone(ambient, WorkspaceTemplateApply, 'in-s3')
+    await ambient.remove(WorkspaceTemplateApply, 'in-s3')
+    await ambient.untilGone(WorkspaceTemplateApply, 'in-s3')
     assert.doesNotMatch(await state(), /"terraform_data"/)
   })
-
-  it('deletes by tag the balancer of a cluster without add-ons before EKS, and reports the disk that stays', async () => {
-    const { ec2, elb } = callsOf(moto, REGION)
-    const vpc = /<vpcId>([^<]+)</.exec(await ec2('CreateVpc', { CidrBlock: '10.9.0.0/16' }))![1]!
-    const place = { VpcId: vpc, CidrBlock: '10.9.1.0/24', AvailabilityZone: `${REGION}a` }
-    const subnet = /<subnetId>([^<]+)</.exec(await ec2('CreateSubnet', place))![1]!
-    const before = await readAccount(moto, REGION)
-    const balancers: string[] = []
-    for (const cluster of ['alone', 'env']) {
-      const made = await elb('CreateLoadBalancer', {
-        Name: `k8s-${cluster}`,
-        Type: 'network',
-        'Subnets.member.1': subnet,
-        'Tags.member.1.Key': 'elbv2.k8s.aws/cluster',
-        'Tags.member.1.Value': cluster,
-      })
-      balancers.push(...textsOf(made, 'LoadBalancerArn').map((id) => `load balancer ${id}`))
-    }
-    const tags = { 'kubernetes.io/cluster/alone': 'owned', 'ebs.csi.aws.com/cluster': 'true' }
-    const size = { Size: '1', AvailabilityZone: `${REGION}a` }
-    const disk = /<volumeId>([^<]+)</.exec(await ec2('CreateVolume', { ...size, ...tagged('volume', tags) }))![1]!
-
-    // No pipeline has this name: nothing is delivered, and nothing is there to tear it down.
-    await bringUp(ambient, 'alone', {}, { 'capt.appthrust.com/addon-pipeline': 'none' }, vpc)
-    await assertMade('alone')
-    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'alone' })
-    await untilGone(ambient, ClusterKind, 'alone')
-    assert.deepEqual(await readAccount(moto, REGION), [...before, balancers[1]!, `volume ${disk}`].sort())
-    const reports: string[] = []
-    for await (const event of ambient.connection.objects.list<AnyObject & { note?: string; reason?: string }>(
-      EventKind,
-    ))
-      if (event.reason === 'LeftBehind') reports.push(event.note ?? '')
-    assert.ok(reports.length > 0 && reports.every((note) => note.includes(`volume ${disk}`)), reports.join())
-  })
-
-  it('terminates by tag the instances that a cluster without an API left, and no others', async () => {
-    const account = async () => (await readAccount(moto, REGION)).filter((one) => !one.startsWith('volume '))
-    const before = await account()
-    await ambient.apply([...pipeline()])
-    await bringUp(ambient, 'swept', {}, { 'capt.appthrust.com/addon-pipeline': 'swept' })
-    await waitUntil(
-      'the delivery of a stage',
-      async () => {
-        for await (const set of ambient.connection.objects.list(ResourceSetKind)) if (set) return true
-        return false
-      },
-      TIMEOUT_MS,
-    )
-    await assertMade('swept')
-    const owned = { 'kubernetes.io/cluster/swept': 'owned' }
-    const [left] = await runInstance({ ...owned, 'karpenter.sh/nodepool': 'default' })
-    const [managed] = await runInstance(owned)
-    const [foreign] = await runInstance({ 'kubernetes.io/cluster/env': 'owned', 'karpenter.sh/nodepool': 'default' })
-
-    await endpoint.close()
-    await ambient.connection.objects.delete(ClusterKind, { namespace: 'default', name: 'swept' })
-    await waitUntil(
-      'the deletion to begin',
-      async () => {
-        const found = await ambient.get(AddonDelivery, 'swept')
-        return found === undefined || found.metadata.deletionTimestamp !== undefined || hasTeardown(found)
-      },
-      TIMEOUT_MS,
-    )
-    // Without its kubeconfig the API of the cluster counts as gone: nobody has to wait until it stays silent long enough.
-    await ambient.connection.objects.delete(SecretKind, { namespace: 'default', name: 'swept-kubeconfig' })
-    await untilGone(ambient, ClusterKind, 'swept')
-    assert.deepEqual(await states([left!, managed!, foreign!]), ['terminated', 'running', 'running'])
-    assert.ok(!(await eksClusters()).includes('swept'))
-    assert.deepEqual(await account(), [...before, `instance ${managed}`, `instance ${foreign}`].sort())
-  })
-
-  /** What Terraform made for Karpenter is in the account: its absence later proves something. */
-  async function assertMade(name: string): Promise<void> {
-    const { nodeRole, controllerRole, controllerPolicy, instanceProfile, queue } = karpenterNames(name)
-    const account = await readAccount(moto, REGION)
-    const made = [`role ${nodeRole}`, `role ${controllerRole}`, `policy ${controllerPolicy}`, `queue ${queue}`]
-    for (const one of [...made, `instance profile ${instanceProfile}`, `rule ${ruleName(name, 'spot')}`])
-      assert.ok(account.includes(one), one)
-  }
-
-  const hasTeardown = (object: AnyObject): boolean =>
-    (object as AddonDelivery).status?.teardown?.startedAt !== undefined
-
-  const untilGone = (home: Home, kind: KindRef, name: string) =>
-    waitUntil(
-      `the end of ${kind.kind} ${name}`,
-      async () => (await home.get(kind, name)) === undefined,
-      TIMEOUT_MS,
-      () => home.err().slice(-4000),
-    )
-
-  async function runInstance(tags: Readonly<Record<string, string>>): Promise<readonly string[]> {
-    const text = await moto.query('ec2', REGION, {
-      Action: 'RunInstances',
-      Version: '2016-11-15',
-      ImageId: 'ami-12c6146b',
-      InstanceType: 't3.micro',
-      MinCount: '1',
-      MaxCount: '1',
-      ...tagged('instance', tags),
-    })
-    return [...text.matchAll(/<instanceId>([^<]+)</g)].map(([, id]) => id!)
-  }
-
-  const states = (ids: readonly string[]): Promise<readonly string[]> =>
-    Promise.all(
-      ids.map(async (id) => {
-        const text = await moto.query('ec2', REGION, {
-          Action: 'DescribeInstances',
-          Version: '2016-11-15',
-          'InstanceId.1': id,
-        })
-        return /<instanceState>\s*<code>\d+<\/code>\s*<name>([a-z-]+)</.exec(text)![1]!
-      }),
-    )
-})
-
-const tagged = (resource: string, tags: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
-  'TagSpecification.1.ResourceType': resource,
-  ...Object.fromEntries(
-    Object.entries(tags).flatMap(([key, value], i) => [
-      [`TagSpecification.1.Tag.${i + 1}.Key`, key],
-      [`TagSpecification.1.Tag.${i + 1}.Value`, value],
-    ]),
-  ),
 })
 
 interface Verified extends Keys {
@@ -534,59 +403,6 @@ const credentials = (name: string, { accessKeyId, secretAccessKey }: Keys): obje
   metadata: { name, namespace: 'default' },
   stringData: { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey },
 })
-
-function cluster(
-  name: string,
-  controlPlane: object,
-  labels: object,
-  existingVpcId = 'vpc-0123456789abcdef0',
-): readonly object[] {
-  const metadata = { name, namespace: 'default' }
-  const ref = (group: string, kind: string) => ({ apiVersion: `${group}.cluster.x-k8s.io/v1beta1`, kind, name })
-  return [
-    {
-      apiVersion: 'cluster.x-k8s.io/v1beta1',
-      kind: 'Cluster',
-      metadata: { ...metadata, labels },
-      spec: {
-        infrastructureRef: ref('infrastructure', 'CAPTCluster'),
-        controlPlaneRef: ref('controlplane', 'CAPTControlPlane'),
-      },
-    },
-    {
-      apiVersion: GROUP,
-      kind: 'CAPTCluster',
-      metadata,
-      spec: { region: REGION, existingVpcId },
-    },
-    {
-      apiVersion: 'controlplane.cluster.x-k8s.io/v1beta1',
-      kind: 'CAPTControlPlane',
-      metadata,
-      spec: { version: 'v1.35.0', workspaceTemplateRef: { name: 'moto-eks' }, ...controlPlane },
-    },
-  ]
-}
-
-/** One stage of plain manifests, and leave to terminate. */
-const pipeline = (): readonly object[] => [
-  {
-    apiVersion: GROUP,
-    kind: 'AddonPipeline',
-    metadata: { name: 'swept', namespace: 'default' },
-    spec: {
-      clusterSelector: { matchLabels: { 'capt.appthrust.com/addon-pipeline': 'swept' } },
-      stages: [{ name: 'defaults', resources: [{ kind: 'ConfigMap', name: 'swept-defaults' }] }],
-      teardown: { terminateInstances: true },
-    },
-  },
-  {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'swept-defaults', namespace: 'default' },
-    data: { 'about.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: about\n  namespace: default\n' },
-  },
-]
 
 const s3Module = (url: string): string => `
 terraform {

@@ -1,7 +1,7 @@
 // The command line as it ships: exit codes, signals, refusals by the server, and what --wait waits for.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -163,6 +163,41 @@ describe('capt up with a manifest', () => {
   })
 })
 
+describe('capt up --detach', () => {
+  const API = 'apiVersion: infrastructure.cluster.x-k8s.io/v1beta1'
+  const TEMPLATE = `${API}\nkind: WorkspaceTemplate\nmetadata: {name: one}\nspec: {template: {spec: {forProvider: {source: Inline, module: '# none'}}}}\n`
+  const applyOf = (name: string) =>
+    `${API}\nkind: WorkspaceTemplateApply\nmetadata: {name: ${name}}\nspec: {templateRef: {name: ${name}}}\n`
+  const untilEnded = () => waitUntil('the end of the home', () => shipped.processes().length === 0)
+  const up = ['up', '--data', 'detached', '--detach', '--engine', 'simulated', '--log-format', 'text']
+
+  it('goes on in the background, returns when its manifests are ready, and logs a line per event', async () => {
+    writeFileSync(join(shipped.folder, 'detached.yaml'), `${TEMPLATE}---\n${applyOf('one')}`)
+    const out = await shipped.captOk([...up, '-f', 'detached.yaml', '--wait-ready', '2m'], { timeoutMs: 150_000 })
+    assert.match(out, /^capt is ready at https:/)
+    const [, pid = '', log = ''] = /^Process (\d+) goes on in the background; its log is (\S+); kill \1 ends it$/m.exec(
+      out,
+    )!
+    const kubeconfig = join(shipped.folder, 'detached', 'kubeconfig')
+    assert.match(await shipped.captOk(['get', 'wtapply', '--kubeconfig', kubeconfig]), /^one .* True +Applied/m)
+    assert.equal(statSync(log).mode & 0o777, 0o600)
+    assert.match(readFileSync(log, 'utf8'), /^\d\d:\d\d:\d\d {2}WorkspaceTemplateApply\/one +RunStarted +Starting /m)
+    const again = await shipped.capt(up)
+    assert.deepEqual([again.code, again.out], [1, ''])
+    assert.match(again.err, /the home ended with 1 before it was ready +CAPT_HOME_ENDED/)
+    process.kill(Number(pid), 'SIGTERM')
+    await untilEnded()
+  })
+
+  it('ends with 3 when they are not ready in time, and the home goes on', async () => {
+    writeFileSync(join(shipped.folder, 'never.yaml'), applyOf('ghost'))
+    const late = await shipped.capt([...up, '-f', 'never.yaml', '--wait-ready', '1s'], { timeoutMs: 150_000 })
+    assert.equal(late.code, 3, late.out + late.err)
+    process.kill(Number(/^Process (\d+)/m.exec(late.out)![1]), 'SIGTERM')
+    await untilEnded()
+  })
+})
+
 describe('with an embedded home', () => {
   let home: UpHome
   const capt = (line: string, timeoutMs = 240_000) =>
@@ -279,6 +314,13 @@ describe('with an embedded home', () => {
     assert.match(out, /^What happened +\S.*1\.\d+/m)
     assert.match(out, /^Why +it is stalled and needs a person \(\w+\)$/m)
     assert.match(out, /^What to do +\S/m)
+    const runs = (await read('get captcontrolplane demo')).status?.version ?? ''
+    const { out: table } = await capt('get captcontrolplanes')
+    assert.match(
+      table,
+      new RegExp(`^demo +False +\\w+ +${runs.replaceAll('.', '\\.')} .*1\\.\\d+`, 'm'),
+      'what runs, not what was asked for',
+    )
     const doctor = await capt('doctor demo --skip-aws')
     assert.equal(doctor.code, 1)
     assert.match(doctor.out, /^CAPTControlPlane\/demo\n {2}stalled/m)

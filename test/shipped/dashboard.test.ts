@@ -1,21 +1,26 @@
 // capt dashboard as it ships, at the level of HTTP: size, headers, who is answered, what is streamed, TLS, and servers
 // that have nothing of capt. test/browser drives the same page in Chromium.
 import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { request as requestTls } from 'node:https'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { connect as connectTls, type PeerCertificate } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { clusterKind } from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster } from '#core'
 import { connect, loadKubeconfig } from '#kube'
+import { createAuthority, issueCertificate, writeSecret } from '#lib'
+import { planted } from '../support/secrets/planted.ts'
 import { findTool } from '../support/tools.ts'
 import { type Running, type Shipped, shippedProgram, waitUntil } from './support.ts'
 
 const PAGE = join(import.meta.dirname, '../../dist/program/page')
-const SECRET = 'page-hush-4711'
+const CLOCK = join(import.meta.dirname, '../support/shifted-clock.mjs')
+const SECRET = planted('page')
 
 interface Link {
   readonly base: string
@@ -49,6 +54,16 @@ function ask(
       answer.on('end', end).on('error', end)
     })
     outgoing.on('error', reject).end(body)
+  })
+}
+
+function servedBy(base: string): Promise<PeerCertificate> {
+  return new Promise((resolve, reject) => {
+    const at = { host: '127.0.0.1', port: Number(new URL(base).port), rejectUnauthorized: false }
+    const socket = connectTls(at, () => {
+      resolve(socket.getPeerCertificate())
+      socket.destroy()
+    }).on('error', reject)
   })
 }
 
@@ -97,7 +112,7 @@ describe('capt dashboard', () => {
   let shipped: Shipped
   let server: ApiServer
   let kubeconfig: string
-  let requests = 0
+  const requests: string[] = []
   before(async () => {
     shipped = shippedProgram()
     // Core Cluster API alone: no kind of capt.
@@ -105,7 +120,7 @@ describe('capt dashboard', () => {
       dataDir: join(shipped.folder, 'api'),
       crds: [clusterDefinition()],
       converters: { 'cluster.x-k8s.io/Cluster': convertCluster } as never,
-      onRequest: () => void requests++,
+      onRequest: ({ method, path }) => void requests.push(`${method} ${path}`),
     })
     kubeconfig = join(shipped.folder, 'kubeconfig')
     writeFileSync(kubeconfig, server.kubeconfig(), { mode: 0o600 })
@@ -123,8 +138,9 @@ describe('capt dashboard', () => {
     await server?.close()
   })
 
-  async function open(...more: readonly string[]): Promise<Link & { running: Running }> {
-    const running = shipped.start(['dashboard', '--kubeconfig', kubeconfig, ...more])
+  const open = (...more: readonly string[]) => openWith({}, more)
+  async function openWith(env: Record<string, string>, more: readonly string[]): Promise<Link & { running: Running }> {
+    const running = shipped.start(['dashboard', '--kubeconfig', kubeconfig, ...more], { env })
     await running.untilSaid(/Dashboard: \S+/)
     const [, base = '', token = ''] = /Dashboard: (\S+)\/#token=(\S+)/.exec(running.out())!
     return { base, token, running }
@@ -132,7 +148,7 @@ describe('capt dashboard', () => {
   const bearer = ({ token }: Link) => ({ authorization: `Bearer ${token}` })
 
   it('answers only with the token, only under its own name, with a strict policy, and reads nothing before', async () => {
-    requests = 0
+    requests.length = 0
     const link = await open()
     const index = await ask(`${link.base}/clusters/default/other`, {})
     assert.equal(index.status, 200)
@@ -145,7 +161,8 @@ describe('capt dashboard', () => {
     const rebound = { ...bearer(link), host: 'evil.example' }
     assert.equal((await ask(`${link.base}/api/stream`, { headers: rebound })).status, 421)
     assert.equal((await ask(`${link.base}/api/nothing`, { headers: bearer(link) })).status, 404)
-    assert.equal(requests, 0, 'requests to the API server before somebody with the token is there')
+    const why = 'it asks whether there is a server, and nothing before somebody with the token is there'
+    assert.deepEqual(requests, ['GET /version'], why)
     const fleet = await ask(`${link.base}/api/stream`, { headers: bearer(link), until: '"default/other"' })
     assert.match(fleet.body, /event: hello[\s\S]*event: fleet/, 'a server with core Cluster API alone')
     assert.ok(!link.running.err().includes(link.token), 'the token is not logged')
@@ -181,6 +198,33 @@ describe('capt dashboard', () => {
     const fleet = await ask(`${at}/api/stream`, { headers: bearer(link), until: '"default/other"' })
     assert.equal(fleet.status, 200)
     await link.running.stop()
+  })
+
+  it('takes a certificate that was replaced in its files, and renews the one it made, without a restart', async () => {
+    const [days, cert, key] = ['days', 'tls.crt', 'tls.key'].map((name) => join(shipped.folder, name)) as [
+      string,
+      string,
+      string,
+    ]
+    const write = () => {
+      const leaf = issueCertificate(createAuthority(), { ips: ['127.0.0.1'], days: 400 })
+      writeSecret(key, leaf.key)
+      writeSecret(cert, leaf.certificate)
+      return new X509Certificate(leaf.certificate).fingerprint256
+    }
+    writeSecret(days, '0')
+    const first = write()
+    const env = { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: days, SHIFTED_TIMERS_MS: '60000' }
+    const given = await openWith(env, ['--tls-cert', cert, '--tls-key', key])
+    const made = await openWith(env, ['--listen', '0.0.0.0:0'])
+    const [ofFiles, ofItself] = [await servedBy(given.base), await servedBy(made.base)]
+    assert.equal(ofFiles.fingerprint256, first)
+    const next = write()
+    writeSecret(days, '340')
+    await waitUntil('the next file', async () => (await servedBy(given.base)).fingerprint256 === next)
+    const renewed = async () => Date.parse((await servedBy(made.base)).valid_to) > Date.parse(ofItself.valid_to)
+    await waitUntil('the next certificate', renewed)
+    for (const { running } of [given, made]) await running.stop()
   })
 
   it('refuses half a certificate, an address that is none, and surplus arguments', async () => {

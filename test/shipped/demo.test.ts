@@ -1,5 +1,5 @@
 // `capt demo` from the shipped files alone: the whole story with real Terraform, whose picture the README shows, and ended
-// before it is over, by its timeout, by Ctrl-C and by SIGTERM. UPDATE_GOLDEN=1 draws the picture anew.
+// before it is over, by its timeout, by Ctrl-C and by SIGTERM. UPDATE_GOLDEN=1 updates the picture.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ describe('capt demo', { skip: findTool('terraform') ? false : 'terraform is not 
     assert.match(demo.out(), /^capt demo: .* terraform \d+\.\d+\.\d+ is real;/)
     const drawn = readFileSync(join(shipped.folder, 'demo.svg'), 'utf8')
     if (process.env['UPDATE_GOLDEN']) writeFileSync(PICTURE, drawn)
-    const hint = 'docs/demo.svg is out of date: UPDATE_GOLDEN=1 node --test test/shipped/demo.test.ts draws it anew'
+    const hint = 'docs/demo.svg is out of date: UPDATE_GOLDEN=1 node --test test/shipped/demo.test.ts updates it'
     assert.deepEqual(structureOf(drawn), structureOf(readFileSync(PICTURE, 'utf8')), hint)
     assert.deepEqual([shipped.processes(), files()], [[], []])
   })

@@ -7,7 +7,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parseAllDocuments, stringify } from 'yaml'
-import { type Account, openAccount } from '../support/aws/account.ts'
+import { type Account, openAccount, openAccountWith } from '../support/aws/account.ts'
 import { findAwsCommand, findMoto } from '../support/aws/moto.ts'
 import { missingParts, readSteps, type Step } from '../support/docs-pages.ts'
 import { run } from '../support/tools.ts'
@@ -21,7 +21,15 @@ const NO_STEPS: Readonly<Record<string, string>> = {
   'docs/commands.md': 'generated: usage of every command; its examples name files and clusters of the reader',
   'docs/errors.md': 'generated: an index of errors, nothing to type',
 }
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'modules/karpenter/README.md', ...pagesBelow('docs')]
+/** Begun first, so that it does not run alone at the end. */
+const LONGEST = 'docs/tutorial.md'
+const PAGES = [
+  'README.md',
+  LONGEST,
+  'CONTRIBUTING.md',
+  'modules/karpenter/README.md',
+  ...pagesBelow('docs').filter((page) => page !== LONGEST),
+]
 
 function pagesBelow(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder))
@@ -38,7 +46,13 @@ const inAws = ({ mark }: Step): boolean => mark === 'in AWS'
 const moto = findMoto()
 const awsCommand = moto && findAwsCommand(moto)
 
-describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the PATH' }, () => {
+/** Pages wait more than they work, and each has a folder and a home of its own. */
+const PAGES_AT_ONCE = 3
+
+describe('documentation', {
+  skip: kubectlPath ? false : 'kubectl is not on the PATH',
+  concurrency: PAGES_AT_ONCE,
+}, () => {
   it('says of each block what it is', () => {
     const unknown = all.filter((step) => isRun(step) && !['sh', 'yaml'].includes(step.language))
     assert.deepEqual(unknown.map(where), [], 'a block is sh, yaml, or marked with the reason why it is not run')
@@ -67,7 +81,7 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
   })
 
   for (const page of PAGES.filter((name) => all.some((step) => step.page === name && isRun(step))))
-    describe(page, () => {
+    describe(page, { concurrency: 1 }, () => {
       let shipped: Shipped
       let home: UpHome | undefined
       let background: Running | undefined
@@ -80,7 +94,11 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
         shipped = shippedProgram()
         if (steps.some(inAws) && !missing) {
           symlinkSync(awsCommand!, join(shipped.folder, 'tools', 'aws'))
-          account = await openAccount(moto!, shipped)
+          const { eksCluster } = steps.find((step) => step.eksCluster !== undefined) ?? {}
+          account =
+            eksCluster === undefined
+              ? await openAccount(moto!, shipped)
+              : await openAccountWith(eksCluster, moto!, shipped)
         }
         // What a reader has in the folder after make build, without sources.
         for (const name of ['examples', 'templates', 'config/iam'])
@@ -103,8 +121,9 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
           // The README brings its own home; every other page is read by somebody who has one.
           if (!background) home ??= await shipped.up('home', [], { env: account?.env ?? {} })
           // A page may have applied the shipped templates, which need the AWS provider.
-          if (inAws(step) && (step.language === 'yaml' || !isPrepared)) {
-            await shipped.captOk(['apply', '-f', '-', '--kubeconfig', home!.kubeconfig], { input: account!.templates })
+          const templates = inAws(step) && (step.language === 'yaml' || !isPrepared) ? account?.templates : undefined
+          if (templates !== undefined) {
+            await shipped.captOk(['apply', '-f', '-', '--kubeconfig', home!.kubeconfig], { input: templates })
             isPrepared = true
           }
           if (step.language === 'yaml') return await sendManifests(shipped, home!, step)
@@ -117,7 +136,7 @@ describe('documentation', { skip: kubectlPath ? false : 'kubectl is not on the P
           const { code, out, err } = await run('bash', ['-e', '-o', 'pipefail', '-c', step.text], {
             cwd,
             env,
-            timeoutMs: 150_000,
+            timeoutMs: 240_000,
           })
           assert.equal(code, 0, `${step.text}\n${out}${err}`)
         })

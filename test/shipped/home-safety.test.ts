@@ -6,9 +6,46 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { readKubeconfigText } from '#kube'
 import { JSON_PATCH, type RawApi, rawApi } from '#testing'
-import { kubectlPath, type Shipped, shippedProgram, type UpHome } from './support.ts'
+import { planted } from '../support/secrets/planted.ts'
+import { findTool } from '../support/tools.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
-const CANARY = 'canary-2f9d51c7'
+const CANARY = planted('home-2f9d51c7')
+
+/** Names that every object inherits, and numbers that only 64 bits hold, at every place where a user may write them. */
+const VALUES = '{"__proto__":{"a":1},"big":9223372036854775807,"constructor":9007199254740993,"toString":"s"}'
+const ODD_APPLY = `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplate
+metadata: {name: odd}
+spec:
+  template:
+    spec:
+      forProvider:
+        source: Inline
+        inlineFormat: HCL
+        module: |
+          variable "__proto__" { type = any }
+          variable "big" { type = number }
+          variable "constructor" { type = number }
+          variable "toString" { type = string }
+          resource "terraform_data" "odd" { input = var.toString }
+          output "__proto__" { value = var.__proto__ }
+          output "big" { value = var.big }
+          output "constructor" { value = var.constructor }
+          output "toString" { value = terraform_data.odd.output }
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplateApply
+metadata: {name: odd, labels: {constructor: x}, annotations: {toString: y}}
+spec: {templateRef: {name: odd}, values: ${VALUES}, writeConnectionSecretToRef: {name: odd-outputs, namespace: default}}
+`
+const ODD_CONFIG = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: odd, labels: {toString: a, constructor: b}, annotations: {toString: a, valueOf: b}}
+data: {__proto__: p, constructor: c, toString: t}
+`
 
 describe('the shipped home', () => {
   let shipped: Shipped
@@ -23,7 +60,7 @@ describe('the shipped home', () => {
   }
   before(async () => {
     shipped = shippedProgram()
-    home = await shipped.up('home', ['--engine', 'simulated'])
+    home = await shipped.up()
     api = await connectTo(home)
   })
   after(async () => {
@@ -40,6 +77,53 @@ describe('the shipped home', () => {
     await kubectl(['create', 'configmap', 'one', '--from-literal=a=b'])
     for (const key of ['toString', 'constructor']) await kubectl(['delete', 'cm', '-l', key])
     assert.match(await kubectl(['get', 'cm', 'one', '-o', 'name']), /configmap\/one/)
+  })
+
+  it('keeps labels, annotations and keys that objects inherit', { skip: !kubectlPath && 'kubectl' }, async () => {
+    await kubectl(['apply', '-f', '-'], ODD_CONFIG)
+    const read = async (path: string) => await kubectl(['get', 'cm', 'odd', '-o', `jsonpath={${path}}`])
+    assert.equal(await read('.data'), '{"__proto__":"p","constructor":"c","toString":"t"}')
+    assert.equal(await read('.metadata.labels'), '{"constructor":"b","toString":"a"}')
+    assert.equal(await read('.metadata.annotations.valueOf'), 'b')
+    for (const selector of ['toString=a', 'constructor', '!valueOf,toString'])
+      assert.equal(await kubectl(['get', 'cm', '-l', selector, '-o', 'name']), 'configmap/odd\n')
+    await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], ODD_CONFIG)
+    await kubectl(['patch', 'cm', 'odd', '--type', 'merge', '-p', '{"data":{"__proto__":null,"toString":"u"}}'])
+    await kubectl(['label', 'cm', 'odd', 'toString-', 'constructor=d', '--overwrite'])
+    assert.equal(await read('.data'), '{"constructor":"c","toString":"u"}')
+    assert.equal(await read('.metadata.labels'), '{"constructor":"d"}')
+    const refused = ODD_APPLY.replace('spec: {templateRef', 'spec: {__proto__: 1, constructor: 2, templateRef')
+    const { code, err } = await shipped.capt(['apply', '-f', '-', '--kubeconfig', home.kubeconfig], { input: refused })
+    assert.equal(code, 1)
+    for (const key of ['__proto__', 'constructor']) assert.ok(err.includes(`spec.${key}: unknown field`), err)
+  })
+
+  const tools = [findTool('terraform') ? [] : ['terraform'], kubectlPath ? [] : ['kubectl']].flat()
+  const needs = { skip: tools.length > 0 && `not installed: ${tools.join(', ')}` }
+  it('brings such names and integers of 64 bits to Terraform and back', needs, async () => {
+    await shipped.captOk(['apply', '-f', '-', '--kubeconfig', home.kubeconfig], { input: ODD_APPLY })
+    const read = async (path: string) => await kubectl(['get', 'wtapply', 'odd', '-o', `jsonpath={${path}}`])
+    await waitUntil('the run', async () => (await read('.status.phase')) === 'Applied')
+    for (const path of ['.spec.values', '.status.outputs']) assert.equal(await read(path), VALUES, path)
+    const data = await kubectl(['get', 'secret', 'odd-outputs', '-o', 'jsonpath={.data}'])
+    const texts = Object.entries(JSON.parse(data) as Record<string, string>).map(
+      ([name, text]) => [name, Buffer.from(text, 'base64').toString()] as const,
+    )
+    assert.deepEqual(
+      new Map(texts),
+      new Map([
+        ['__proto__', '{"a":1}'],
+        ['big', '9223372036854775807'],
+        ['constructor', '9007199254740993'],
+        ['toString', 's'],
+      ]),
+    )
+    const get = async (...args: string[]) =>
+      await shipped.captOk(['get', 'wtapply', ...args, '--kubeconfig', home.kubeconfig])
+    assert.match(await get('odd', '-o', 'yaml'), /big: 9223372036854775807/)
+    assert.match(await get('odd', '-o', 'json'), /"constructor": 9007199254740993/)
+    assert.match(await get('-l', 'constructor=x', '-o', 'name'), /\/odd\n$/)
+    assert.equal(await get('-l', 'toString', '-o', 'name'), '')
   })
 
   it('keeps 9223372036854775807 through kubectl apply and get', { skip: !kubectlPath && 'kubectl' }, async () => {
@@ -75,11 +159,15 @@ describe('the shipped home', () => {
     assert.equal(closed.code, 1)
     assert.match(closed.err, /CAPT_DATA_KEY_MISSING/)
     writeFileSync(join(shipped.folder, 'key'), readFileSync(`${key}.away`))
-    home = await shipped.up('home', ['--engine', 'simulated', '--data-key-command', 'cat key'])
+    home = await shipped.up('home', ['--data-key-command', 'cat key'])
     api.close()
     api = await connectTo(home)
     const { body } = await api.call('GET', '/api/v1/namespaces/default/secrets/s')
     assert.equal(body['data']?.['a'], Buffer.from(CANARY).toString('base64'))
+    if (tools.length === 0) {
+      const path = 'jsonpath={.spec.values}{.status.outputs}'
+      assert.equal(await kubectl(['get', 'wtapply', 'odd', '-o', path]), VALUES + VALUES, 'after the restart')
+    }
     rmSync(`${key}.away`)
   })
 })

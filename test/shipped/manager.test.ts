@@ -10,10 +10,12 @@ import { ALL_KINDS, conditionOf, toCustomResourceDefinition, WorkspaceTemplate, 
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
 import { type Connection, connect, loadKubeconfig } from '#kube'
+import { writeSecret } from '#lib'
 import { anApply, aTemplate } from '#testing'
 import { findTool } from '../support/tools.ts'
 import { freePort, type Shipped, shippedProgram, waitUntil } from './support.ts'
 
+const CLOCK = join(import.meta.dirname, '../support/shifted-clock.mjs')
 const skip = findTool('terraform') === undefined && 'terraform is not installed'
 
 describe('capt manager', { skip }, () => {
@@ -93,11 +95,16 @@ describe('capt manager', { skip }, () => {
     assert.equal(await manager.stop(), 0, manager.err())
   })
 
-  it('switches its log to debug and back, and stays alive but not ready while the API server is away', async () => {
+  it('switches its log to debug and back, fails /healthz when its event loop stood still, and /readyz alone while the API server is away', async () => {
     const port = await freePort()
     const flags = ['--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', `127.0.0.1:${port}`]
-    const manager = shipped.start(['manager', ...flags])
-    const probe = async (path: string) => (await fetch(`http://127.0.0.1:${port}/${path}`)).status
+    const days = join(folder, 'days')
+    writeSecret(days, '0')
+    const manager = shipped.start(['manager', ...flags], {
+      env: { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: days },
+    })
+    const ask = (path: string) => fetch(`http://127.0.0.1:${port}/${path}`)
+    const probe = async (path: string) => (await ask(path)).status
     const status = (path: string) => probe(path).catch(() => 0)
     await waitUntil('it is ready', async () => (await status('readyz')) === 200, 60_000, manager.err)
     const changes = () =>
@@ -107,6 +114,18 @@ describe('capt manager', { skip }, () => {
       await waitUntil('the level is changed', async () => changes().length === count, 10_000, manager.err)
     }
     assert.deepEqual(changes(), ['debug', 'info'])
+    // A minute passes between two beats of the loop, which come every second; the one after it makes it well again.
+    let jumps = 0
+    const isUnwell = async () => {
+      writeSecret(days, `${++jumps / 1440}`)
+      for (let i = 0; i < 50; i++) {
+        const answer = await ask('healthz')
+        if (answer.status === 503) return /^fail event-loop: it stood still for \d+ seconds$/m.test(await answer.text())
+      }
+      return false
+    }
+    await waitUntil('it is not healthy', isUnwell, 60_000, manager.err)
+    await waitUntil('it is healthy', async () => (await probe('healthz')) === 200, 60_000, manager.err)
     await server.close()
     await waitUntil('it is not ready', async () => (await status('readyz')) === 503, 60_000, manager.err)
     assert.equal(await probe('healthz'), 200)

@@ -2,10 +2,21 @@
 // path, started as child processes with the command lines that a user types.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { leaksIn } from '../support/secrets/planted.ts'
 import { findTool, type Ran, type RunOptions, run } from '../support/tools.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -48,7 +59,10 @@ export interface Shipped {
   processes(): readonly number[]
   /** Those of them that are runners: one for each Terraform run under way. */
   runners(): readonly number[]
-  /** Ends what is left of the started processes and of what they started, and removes the folder. */
+  /**
+   * Ends what is left of the started processes and of what they started, and removes the folder. Fails when a planted secret is in
+   * what the program printed or logged.
+   */
   end(): Promise<void>
 }
 
@@ -82,15 +96,24 @@ export function shippedProgram(): Shipped {
     return running
   }
   const processes = () => processesBelow(folder)
+  const leaks = new Set<string>()
+  const search = (text: string) => {
+    for (const leak of leaksIn(text)) leaks.add(leak)
+  }
+  const capt = async (args: readonly string[], options?: RunOptions): Promise<Ran> => {
+    const ran = await runClean(bin, args, { cwd: folder, env, ...options })
+    search(ran.out + ran.err)
+    return ran
+  }
 
   return {
     folder,
     bin,
     env,
     start,
-    capt: (args, options) => runClean(bin, args, { cwd: folder, env, ...options }),
+    capt,
     async captOk(args, options) {
-      const { code, out, err } = await runClean(bin, args, { cwd: folder, env, ...options })
+      const { code, out, err } = await capt(args, options)
       assert.equal(code, 0, `capt ${args.join(' ')}: ${out}${err}`)
       return out
     },
@@ -110,7 +133,12 @@ export function shippedProgram(): Shipped {
       // A runner is a process group of its own and outlives the manager that started it.
       for (const pid of processes()) killQuietly(pid)
       await waitUntil('the end of every process', () => processes().length === 0)
+      for (const running of all) search(running.out() + running.err())
+      const logs = globSync('**/*.log', { cwd: folder, withFileTypes: true })
+      // A test may have put a link to a device there, which has no end.
+      for (const log of logs) if (log.isFile()) search(readFileSync(join(log.parentPath, log.name), 'utf8'))
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+      assert.deepEqual([...leaks], [], 'secrets in what the program printed or logged')
     },
   }
 }

@@ -18,12 +18,21 @@ export async function capt(
     readonly cwd?: string
     readonly terminal?: boolean
     readonly clock?: Clock
+    /** Called at everything that is printed. */
+    readonly onWrite?: () => void
+    /** Ctrl-C as soon as this was printed. */
+    readonly interruptAfter?: RegExp
   } = {},
 ): Promise<Printed> {
   const out: string[] = []
   const err: string[] = []
+  const interrupt = new AbortController()
   const sink = (to: string[]) => ({
-    write: (text: string) => void to.push(text),
+    write: (text: string) => {
+      to.push(text)
+      options.onWrite?.()
+      if (options.interruptAfter?.test(text)) interrupt.abort('SIGINT')
+    },
     isTerminal: options.terminal === true,
     columns: 110,
   })
@@ -37,7 +46,7 @@ export async function capt(
     env,
     cwd: options.cwd ?? process.cwd(),
     clock: options.clock ?? systemClock,
-    signal: new AbortController().signal,
+    signal: interrupt.signal,
     colour: false,
     connect: (options) => openSession(options, env),
   }

@@ -10,7 +10,7 @@ import {
 } from '#api'
 
 const AT = '2026-01-01T11:54:00Z'
-const condition = (type: string, status: string, reason: string, message = '') => ({
+export const condition = (type: string, status: string, reason: string, message = '') => ({
   type,
   status,
   reason,
@@ -19,10 +19,10 @@ const condition = (type: string, status: string, reason: string, message = '') =
   observedGeneration: 1,
 })
 const labels = { 'cluster.x-k8s.io/cluster-name': 'shop', team: 'shop' }
-const infrastructure = 'infrastructure.cluster.x-k8s.io'
+export const infrastructure = 'infrastructure.cluster.x-k8s.io'
 const error = 'InvalidVpc.Range: The CIDR var.vpc_cidr is invalid: reset by peer'
 
-interface Made {
+export interface Made {
   readonly kind: KindRef
   readonly object: AnyObject & { readonly spec?: object; readonly status?: object }
 }

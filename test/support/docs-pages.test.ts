@@ -11,6 +11,7 @@ describe('a page of the documentation', () => {
     ['a command that stays', '<!-- docs: keeps running -->', { mark: 'keeps running' }],
     ['manifests that become Ready', '<!-- docs: applied -->', { mark: 'applied' }],
     ['an AWS account', '<!-- docs: in AWS -->', { mark: 'in AWS' }],
+    ['a cluster in it', '<!-- docs: in AWS, with the EKS cluster a -->', { mark: 'in AWS', eksCluster: 'a' }],
   ] as const)
     it(`has a step with ${what}`, () => {
       const text = ['# Page', mark, `${fence}sh`, 'capt get', fence, ''].join('\n')

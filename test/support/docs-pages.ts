@@ -4,6 +4,7 @@
 //   <!-- docs: keeps running -->     the command stays in its terminal, and the following blocks are typed in another one
 //   <!-- docs: applied -->           manifests that become Ready here; others are only checked by the server
 //   <!-- docs: in AWS -->            for somebody with an AWS account: manifests become Ready in it, and commands use it
+//   <!-- docs: in AWS, with the EKS cluster NAME -->   the same, and capt did not make the cluster
 import { parseAllDocuments } from 'yaml'
 
 export interface Step {
@@ -14,9 +15,11 @@ export interface Step {
   readonly text: string
   readonly notRun?: string
   readonly mark?: 'keeps running' | 'applied' | 'in AWS'
+  /** An EKS cluster that the reader has. */
+  readonly eksCluster?: string
 }
 
-const MARK = /^\s*<!-- docs: (keeps running|applied|in AWS|not run: (.+?)) -->$/
+const MARK = /^\s*<!-- docs: (?:not run: (.+?)|(keeps running|applied|in AWS)(?:, with the EKS cluster (\S+))?) -->$/
 
 export function readSteps(page: string, text: string): readonly Step[] {
   const lines = text.split('\n')
@@ -27,8 +30,8 @@ export function readSteps(page: string, text: string): readonly Step[] {
     const end = lines.findIndex((line, i) => i > at && /^\s*```$/.test(line))
     if (end < 0) throw new Error(`${page}:${at + 1}: the block has no end`)
     const comment = lines[at - 1] ?? ''
-    const [, mark, notRun] = MARK.exec(comment) ?? []
-    if (comment.includes('<!-- docs:') && mark === undefined) throw new Error(`${page}:${at}: ${comment} is not known`)
+    const [known, notRun, mark, eksCluster] = MARK.exec(comment) ?? []
+    if (comment.includes('<!-- docs:') && known === undefined) throw new Error(`${page}:${at}: ${comment} is not known`)
     const indent = fence[1]!.length
     steps.push({
       page,
@@ -39,7 +42,8 @@ export function readSteps(page: string, text: string): readonly Step[] {
         .map((line) => line.slice(indent))
         .join('\n'),
       ...(notRun === undefined ? {} : { notRun }),
-      ...(mark === undefined || notRun !== undefined ? {} : { mark: mark as NonNullable<Step['mark']> }),
+      ...(eksCluster === undefined ? {} : { eksCluster }),
+      ...(mark === undefined ? {} : { mark: mark as NonNullable<Step['mark']> }),
     })
     at = end
   }

@@ -1,22 +1,10 @@
 // A management cluster without capt: the embedded API with the kinds of a release, what core Cluster API does, and simulated
 // workload clusters. The manager under test comes from elsewhere, over HTTP.
 import { type ApiServer, type Converters, startApiServer } from '#apiserver'
-import {
-  clusterController,
-  clusterDefinition,
-  convertCluster,
-  convertMachinePool,
-  convertResourceSet,
-  convertResourceSetBinding,
-  machinePoolController,
-  machinePoolDefinition,
-  resourceSetBindingController,
-  resourceSetController,
-  resourceSetDefinitions,
-} from '#core'
+import { CORE_CONVERTERS, coreControllers, coreDefinitions } from '#core'
 import { connect, createEvents, fixedCredentials, type Objects, readKubeconfigText } from '#kube'
 import { systemClock } from '#lib'
-import { createSimulation, type RealmAccess, type RealmConnection, type Simulation } from '#simulation'
+import { createSimulation, type RealmConnection, type Simulation } from '#simulation'
 import { startManager } from '../../src/app/manager.ts'
 
 export interface ManagementCluster {
@@ -25,21 +13,14 @@ export interface ManagementCluster {
   close(): Promise<void>
 }
 
-const CONVERTERS = {
-  'cluster.x-k8s.io/Cluster': convertCluster,
-  'cluster.x-k8s.io/MachinePool': convertMachinePool,
-  'addons.cluster.x-k8s.io/ClusterResourceSet': convertResourceSet,
-  'addons.cluster.x-k8s.io/ClusterResourceSetBinding': convertResourceSetBinding,
-} as unknown as Converters
-
 export async function startManagementCluster(
   dataDir: string,
   definitions: Parameters<typeof startApiServer>[0]['crds'],
 ): Promise<ManagementCluster> {
   const server = await startApiServer({
     dataDir,
-    crds: [...(definitions ?? []), clusterDefinition(), machinePoolDefinition(), ...resourceSetDefinitions()],
-    converters: CONVERTERS,
+    crds: [...(definitions ?? []), ...coreDefinitions()],
+    converters: CORE_CONVERTERS as unknown as Converters,
   })
   await server.ready()
   let simulation: Simulation | undefined
@@ -56,29 +37,17 @@ export async function startManagementCluster(
       simulation = createSimulation({
         realms: {
           ensure: async (path) => {
-            const { url, caPem, token } = server.realm(path)
-            return { server: url, caPem, token }
+            const { url, ...realm } = server.realm(path)
+            return { server: url, ...realm }
           },
           remove: async (path) => server.removeRealm(path),
         },
-        connect: async (access) => connectRealm(access),
+        connect: async (path) => connectRealm(server.realm(path)),
         clusterApi: 'v1beta2',
         clock: systemClock,
         log,
       })
-      return [
-        ...simulation.controllers,
-        clusterController({ reach }),
-        machinePoolController(),
-        resourceSetController({
-          connect: async (cluster) => {
-            const workload = await workloads.open(cluster)
-            if (!workload) throw new Error(`${cluster.namespace}/${cluster.name} has no kubeconfig yet`)
-            return workload.objects
-          },
-        }),
-        resourceSetBindingController(),
-      ]
+      return [...simulation.controllers, ...coreControllers({ reach, workloads })]
     },
   })
   await core.connection.informers.synced()
@@ -93,7 +62,15 @@ export async function startManagementCluster(
   }
 }
 
-function connectRealm({ server, caPem: ca, token }: RealmAccess): RealmConnection {
+function connectRealm({
+  url: server,
+  caPem: ca,
+  token,
+}: {
+  url: string
+  caPem: string
+  token: string
+}): RealmConnection {
   const credentials = fixedCredentials({ token })
   const open = () => connect({ server, ca, namespace: 'default', credentials, origin: 'the workload' })
   const main = open()

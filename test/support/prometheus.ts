@@ -9,6 +9,8 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 interface Alert {
   readonly alert: string
   readonly expr: string
+  /** How long the expression holds before the alert fires. */
+  readonly for: string
   readonly labels: { readonly severity: string }
   readonly annotations: { readonly summary: string; readonly description: string }
 }

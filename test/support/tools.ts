@@ -11,6 +11,11 @@ export function findTool(name: string): string | undefined {
   return found
 }
 
+/** The program that does the runs: Terraform, unless CAPT_TEST_TOOL names tofu. */
+export const RUN_TOOL = process.env['CAPT_TEST_TOOL'] ?? 'terraform'
+/** For the spec of a template, which names the program where it is not the default. */
+export const TOOL_OF_TEMPLATE = RUN_TOOL === 'terraform' ? {} : { tool: { name: RUN_TOOL } }
+
 export function findOnPath(name: string): string | undefined {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
   return folders.map((folder) => join(folder, name)).find(isExecutable)

@@ -55,10 +55,10 @@ export async function openPage(browser: Browser, link: string, options: BrowserC
   return { page, problems, close: () => context.close() }
 }
 
-/** Pictures for the documentation, where CAPT_PICTURES names the folder to write them to. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+/** Pictures for the documentation, where CAPT_PICTURES names the folder to write them to; whole pages on request. */
+export async function takePicture(page: Page, name: string, { isWhole = false } = {}): Promise<void> {
   const folder = process.env['CAPT_PICTURES']
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) })
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: isWhole })
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')

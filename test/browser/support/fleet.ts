@@ -16,7 +16,8 @@ import { clusterDefinition, convertCluster, convertMachinePool, machinePoolDefin
 import { type Connection, connect, loadKubeconfig } from '#kube'
 
 export const CANARY = 'cnry-of-the-page'
-const AT = '2026-01-01T00:00:00Z'
+/** Some minutes ago, as a person would find it. */
+const AT = new Date(Date.now() - 6 * 60_000).toISOString().replace(/\.\d+/, '')
 const Cluster = clusterKind('v1beta2')
 const kindOf = (name: string) => ALL_KINDS.find(({ kind }) => kind === name)!
 
@@ -141,6 +142,7 @@ async function writeShop(write: (kind: KindRef, object: never) => Promise<AnyObj
       { templateRef: { name: 'vpc' }, variables: { secret: CANARY }, values: { password: CANARY } },
       {
         phase: 'Stalled',
+        attempts: 2,
         conditions: failed,
         lastError: error,
         outputs: { token: CANARY },
@@ -173,7 +175,7 @@ async function writeShop(write: (kind: KindRef, object: never) => Promise<AnyObj
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { namespace: 'default', name: 'shop.1' },
-    eventTime: '2026-01-01T00:00:00.000000Z',
+    eventTime: AT.replace('Z', '.000000Z'),
     reason: 'RunFailed',
     note: 'aws_vpc.main: no route to host',
     type: 'Warning',

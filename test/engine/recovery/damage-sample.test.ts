@@ -21,6 +21,7 @@ const SEEDS: Readonly<Record<number, string>> = {
   99: 'a state that was deleted under a run was not saved again',
   105: 'a damaged record beside nothing else counted as an empty workspace',
   122: 'a copy of the state that no record named was left behind',
+  138: 'what a person puts back may be written by the product in the same instant',
   141: 'as 122',
   152: 'one of each kind',
   154: 'one of each kind',
@@ -36,6 +37,7 @@ const SEEDS: Readonly<Record<number, string>> = {
   307: 'one of each kind',
   317: 'what a run had planned did not count when record, state and pod were lost together',
   346: 'a run that ended before it was stopped has no successor to wait for',
+  354: 'a run that was lost with its record before a state was saved counted as one that had made nothing',
 }
 
 describe('a workspace', { skip: !hasTerraform, concurrency: 3 }, () => {

@@ -6,10 +6,9 @@ import fc from 'fast-check'
 import { APPLY_FINALIZER, type WorkspaceTemplateApply } from '#api'
 import { backoffSeconds, type FaultKind, type RunRecord, renderWorkspace, type Verb } from '#engine'
 import type { Decision } from '#runtime'
-import { anApply, aTemplate } from '#testing'
+import { anApply, anObservedApply, aTemplate } from '#testing'
 import type { Action } from '../../../src/controllers/workspace-apply/actions.ts'
 import { decide } from '../../../src/controllers/workspace-apply/decide.ts'
-import { NO_DRIFT_DETECTION } from '../../../src/controllers/workspace-apply/drift/observe.ts'
 import { deletionLeft, dueIn, type Observed, ownerOf } from '../../../src/controllers/workspace-apply/observe.ts'
 import { openRun } from '../../../src/engine/local/open-run.ts'
 import { closeRun, newRecord } from '../../../src/engine/record/record.ts'
@@ -51,30 +50,14 @@ const failure: fc.Arbitrary<Failure> = fc.record({
   glances: fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { maxLength: 3 }),
 })
 
-function observed(apply: WorkspaceTemplateApply, record: RunRecord, nowMs: number): Observed {
-  const rendering = renderWorkspace(template, apply)
-  return {
-    apply,
-    owner: ownerOf(apply),
+const observed = (apply: WorkspaceTemplateApply, record: RunRecord, nowMs: number): Observed =>
+  anObservedApply(apply, {
     view: { record, activity: 'idle', cancelling: false },
-    paused: undefined,
     template,
-    forbidden: undefined,
-    rendering,
-    recheckSeconds: undefined,
-    missingSecrets: [],
-    unready: [],
-    cycle: undefined,
-    dependents: [],
-    slot: { is: 'now' },
-    approval: { policy: { mode: 'Auto', guard: [], expirySeconds: 3600 }, answer: undefined, leftSeconds: 0 },
-    drift: NO_DRIFT_DETECTION,
+    rendering: renderWorkspace(template, apply),
     dueInSeconds: dueIn(record, false, nowMs, backoffSeconds),
     deletionLeftSeconds: deletionLeft(apply, record, nowMs),
-    credentialsChanged: false,
-    retryToken: undefined,
-  }
-}
+  })
 
 /** Plays the loop until nothing is due any more. */
 function play(verb: Verb, limit: number, deletionTimeout: string, failures: readonly Failure[]) {

@@ -102,25 +102,36 @@ describe('a run that is interrupted', { skip: !hasTerraform && 'no terraform' },
 
   it('names what it made when its work folder is removed while its runner lives', async () => {
     const manager = await world.manager()
-    const ledger = file('evicted-ledger')
-    const hold = file('evicted-hold')
-    writeFileSync(hold, '')
-    await world.make('evicted', ledgerModule(ledger, 3, `test $i = 0 || while test -f ${hold}; do sleep 0.1; done;`))
-    // What is begun is written down within half a second.
-    await happens('the others are in flight, and the record says so', async () => (await begun('evicted')) >= 2)
-    const { folder } = (await record('evicted'))!.run!
-    rmSync(folder, REMOVED)
-    rmSync(hold)
-    await world.until('evicted', isReady)
-    await manager.stop()
-    const suspects = new Set((await record('evicted'))?.suspects.map(({ address }) => address))
-    for (const i of ['0', '1', '2']) {
-      const made = readLedger(ledger).made.filter((one) => one === i).length
-      assert.ok(
-        made === 1 || suspects.has(`terraform_data.x[${i}]`),
-        `${i} was made ${made} times and is not suspected`,
-      )
+    const ledger = (name: string) => file(`${name}-ledger`)
+    const hold = (name: string) => file(`${name}-hold`)
+    // The Terraform of one ends by itself, that of the other is asked to stop: it marks what it works on in a state that is lost.
+    const names = ['evicted', 'evicted-late']
+    for (const name of names) {
+      writeFileSync(hold(name), '')
+      const held = `test $i = 0 || while test -f ${hold(name)}; do sleep 0.1; done;`
+      await world.make(name, ledgerModule(ledger(name), 3, held))
     }
+    for (const name of names) {
+      // What is begun is written down within half a second.
+      await happens('the others are in flight, and the record says so', async () => (await begun(name)) >= 2)
+      const { folder, id } = (await record(name))!.run!
+      rmSync(folder, REMOVED)
+      const hasFailed = async () => (await record(name))?.history.some((one) => one.id === id) === true
+      if (name === 'evicted-late') await happens('its runner stops Terraform', hasFailed)
+      rmSync(hold(name))
+    }
+    for (const name of names) {
+      await world.until(name, isReady)
+      const suspects = new Set((await record(name))?.suspects.map(({ address }) => address))
+      for (const i of ['0', '1', '2']) {
+        const made = readLedger(ledger(name)).made.filter((one) => one === i).length
+        assert.ok(
+          made === 1 || suspects.has(`terraform_data.x[${i}]`),
+          `${i} of ${name} was made ${made} times and is not suspected`,
+        )
+      }
+    }
+    await manager.stop()
   })
 
   it('does not overwrite what its successor saved; what it made itself is announced, and stops the next run', async () => {

@@ -13,6 +13,9 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { readRecord } from '#engine'
+import { systemClock } from '#lib'
+import { acquireLock } from '../../../src/engine/lock/lock.ts'
+import { ownIdentity } from '../../../src/engine/lock/processes.ts'
 import { capt } from '../../support/cli-io.ts'
 import { keptFor, ledgerModule, namesOf, readLedger, strip } from '../../support/engine/ledger.ts'
 import {
@@ -164,8 +167,8 @@ describe('a workspace whose records are lost', { skip: !hasTerraform && 'no terr
       phase: 'Cancelled',
       fault: { kind: 'cancelled', code: 'CAPT_RUN_CANCELLED', message: '', hint: '' },
     }
-    const anew = { version: 1, workspaceId: 'another', run: { ...run, ...closed }, history }
-    const data = { record: Buffer.from(JSON.stringify(anew)).toString('base64') }
+    const recreated = { version: 1, workspaceId: 'another', run: { ...run, ...closed }, history }
+    const data = { record: Buffer.from(JSON.stringify(recreated)).toString('base64') }
     await putBack({ ...secret, data })
     await remove('cancelled')
     manager = await world.manager()
@@ -228,6 +231,25 @@ describe('a workspace whose records are lost', { skip: !hasTerraform && 'no terr
     )
     assert.match(messageOf(stalled), /5 resources are recorded/)
     assert.deepEqual(ledger('status-only').made, FIVE)
+  })
+
+  it('stalls when a run was lost with its record and nothing shows what it had begun, and is deleted after capt forget', async () => {
+    const { objects } = world.connection
+    const name = 'lost-run'
+    const holder = { ...ownIdentity(), pid: 2 ** 22 + 1, start: '1' }
+    const { apiVersion, kind } = WorkspaceTemplateApply
+    const owner = { ...key(name), uid: 'u', apiVersion, kind }
+    await acquireLock(objects, systemClock, { owner, runId: 'lost', verb: 'apply', holder, toolVersion: '' })
+    await world.make(name, ledgerModule(file(name), 1))
+    assert.match(messageOf(await world.until(name, isStalled)), /run lost and its record were lost together/)
+    await remove(name)
+    const isDeleting = (apply: WorkspaceTemplateApply) => apply.metadata.deletionTimestamp !== undefined
+    await world.until(name, (apply) => isDeleting(apply) && isStalled(apply) && apply.status?.phase === 'Stalled')
+    const { code, stderr } = await capt(['forget', name, '--orphan-resources', '-y', '--kubeconfig', world.kubeconfig])
+    assert.equal(code, 0, stderr)
+    await world.untilGone(name)
+    assert.deepEqual(ledger(name), { made: [], gone: [] })
+    assert.deepEqual(await keptFor(objects, name), [])
   })
 
   it('stalls on a damaged run record beside a state with resources, and goes on when its Secret is deleted', async () => {

@@ -16,10 +16,10 @@ import {
   type KarpenterValuesInput,
   renderKarpenterValues,
 } from '#catalog'
+import { chartsFolder } from '../support/karpenter-definitions.ts'
 import { binary } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
 
-const MODULE = 'github.com/aws/karpenter-provider-aws'
 const ROLE = 'arn:aws:iam::111122223333:role/KarpenterControllerRole-demo'
 
 interface Rendered {
@@ -39,13 +39,8 @@ before(() => {
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-function render(version: string, values: object): Rendered[] {
-  const answer = execFileSync('go', ['mod', 'download', '-json', `${MODULE}@v${version}`], {
-    cwd: tmpdir(),
-    encoding: 'utf8',
-  })
-  return renderChart(join((JSON.parse(answer) as { Dir: string }).Dir, 'charts/karpenter'), values) as Rendered[]
-}
+const render = (version: string, values: object): Rendered[] =>
+  renderChart(join(chartsFolder(version), 'karpenter'), values) as Rendered[]
 
 function renderChart(chart: string, values: object): unknown[] {
   writeFileSync(join(folder, 'values.yaml'), stringify(values, { aliasDuplicateObjects: false }))

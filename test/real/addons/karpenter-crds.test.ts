@@ -14,6 +14,8 @@ import { prove } from '../support/proofs.ts'
 
 /** The newest release, and the oldest with the v1 API that the proxy has; between them what it has of the other eras. */
 const VERSIONS = ['1.14.1', '1.6.3', '1.3.3', '1.0.8']
+/** Nothing chooses an image by itself. */
+const IMAGE = 'al2023@v20261102'
 const DATA = join(import.meta.dirname, '../../../src/karpenter/convert/testdata')
 
 let kubeconfig: string
@@ -75,7 +77,7 @@ for (const version of VERSIONS) {
     after(removeDefinitions)
 
     it('accept the Provisioner of the module guide, converted', () =>
-      assert.match(tryToApply(converted('ops-provisioner', { role: 'KarpenterNodeRole-demo' })), BOTH))
+      assert.match(tryToApply(converted('ops-provisioner', { role: 'KarpenterNodeRole-demo', amiAlias: IMAGE })), BOTH))
 
     it('accept the Provisioner of the installation guide, converted, with and without placeholders', () => {
       assert.match(
@@ -96,7 +98,7 @@ for (const version of VERSIONS) {
         .filter((line) => supports('karpenter', version, line))
       assert.ok(lines.length > 0 && rowFor('karpenter', version))
       for (const line of lines) {
-        const spec = { clusterName: `demo-${line.replace('.', '-')}`, role: 'KarpenterNodeRole-demo' }
+        const spec = { clusterName: `demo-${line.replace('.', '-')}`, role: 'KarpenterNodeRole-demo', amiAlias: IMAGE }
         assert.match(tryToApply([defaultNodeClass(spec), defaultNodePool(spec)]), BOTH)
       }
       prove('Karpenter CRDs', version, 'default node pools are accepted', `${lines.length} Kubernetes versions`)
@@ -123,7 +125,7 @@ for (const version of VERSIONS) {
     })
 
     it('accept what capt refuses: that is why capt looks itself', () => {
-      const spec = { clusterName: 'demo', role: 'r' }
+      const spec = { clusterName: 'demo', role: 'r', amiAlias: IMAGE }
       const base = defaultNodeClass(spec)
       const joined = { ...base, spec: { ...base.spec, subnetSelectorTerms: [{ id: 'subnet-a,subnet-b' }] } }
       const pool = defaultNodePool(spec)
@@ -147,7 +149,7 @@ for (const version of VERSIONS) {
     })
 
     it('refuse what the table of the converter says they refuse', () => {
-      const spec = { clusterName: 'demo', role: 'r' }
+      const spec = { clusterName: 'demo', role: 'r', amiAlias: IMAGE }
       const nodeClass = defaultNodeClass(spec)
       const pool = defaultNodePool(spec)
       const refused: readonly object[] = [

@@ -3,12 +3,11 @@
 // Needs CAPT_REAL_KUBECONFIG: a kubeconfig of a throw-away server.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { AddonStage } from '#api'
 import { eksRows, fluxVersions, loadFluxDefinitions, supportRows, supports, versionsFor } from '#catalog'
-import { defaultPipeline } from '#controllers'
 import { parseKindRef } from '../../../src/controllers/addon-delivery/manifests/kind-ref.ts'
 import type { Manifest } from '../../../src/controllers/addon-delivery/manifests/manifests.ts'
-import { renderStage } from '../../../src/controllers/addon-delivery/stages/render/render-stage.ts'
+import { shippedStage } from '../../../src/controllers/addon-delivery/observed-examples.ts'
+import { partsOf, VARIABLES } from '../../../src/controllers/addon-delivery/stages/render/input-examples.ts'
 import type { StageInput } from '../../../src/controllers/addon-delivery/stages/render/rendered.ts'
 import { definitionsOf, KARPENTER_LINES, neighboursOf } from '../support/karpenter-definitions.ts'
 import { openServer, type Server } from '../support/kube-request.ts'
@@ -19,8 +18,6 @@ import { prove } from '../support/proofs.ts'
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const FLUX_NAMESPACE = '/api/v1/namespaces/flux-system'
 const PROBE = { url: 'oci://public.ecr.aws/karpenter/karpenter', tag: '1.14.1' }
-const stages = defaultPipeline('capt-system').spec.stages
-const stageOf = (name: string): AddonStage => stages.find((stage) => stage.name === name)!
 
 let server: Server
 before(() => {
@@ -131,30 +128,12 @@ function render(
   over: Partial<StageInput> = {},
   identity = 'podIdentity',
 ): readonly Manifest[] {
-  const rendered = renderStage({
-    stage: stageOf(stage),
-    cluster: 'demo',
-    variables: {
-      CLUSTER_NAME: 'demo',
-      KARPENTER_IDENTITY: identity,
-      KARPENTER_IAM_ROLE_ARN: 'arn:aws:iam::111122223333:role/KarpenterControllerRole-demo',
-      INTERRUPTION_QUEUE_NAME: 'Karpenter-demo',
-      NODE_ROLE_NAME: 'KarpenterNodeRole-demo',
-    },
-    secretVariables: new Set(),
-    override: undefined,
+  return partsOf({
+    stage: shippedStage(stage),
+    variables: { ...VARIABLES, KARPENTER_IDENTITY: identity },
     versions: { flux: '2.9.5', karpenter: '1.14.1', ...versions },
-    definitions: [],
-    isFluxAdopted: false,
-    probe: undefined,
-    installFile: undefined,
-    sources: [],
-    nodes: undefined,
-    liveReplicas: undefined,
     ...over,
-  })
-  assert.ok(rendered.is === 'ready', JSON.stringify(rendered))
-  return rendered.parts.flatMap((part) => part.manifests)
+  }).flatMap((part) => part.manifests)
 }
 
 async function everythingSet(version: string): Promise<readonly Manifest[]> {
@@ -167,7 +146,7 @@ async function everythingSet(version: string): Promise<readonly Manifest[]> {
     readinessJob: { image: 'registry.example/kubectl:1.35', deadline: '5m' },
   } as const
   const definitions = await loadFluxDefinitions(version)
-  return render('flux', { flux: version }, { stage: { ...stageOf('flux'), flux }, definitions }).filter(
+  return render('flux', { flux: version }, { stage: { ...shippedStage('flux'), flux }, definitions }).filter(
     ({ kind }) => kind !== 'Namespace',
   )
 }

@@ -20,8 +20,8 @@ import { defaultLimits, folderOf, readRecord, stateName, suffixOf } from '#engin
 import { sha256 } from '#lib'
 import { anApply, aTemplate } from '#testing'
 import { type EngineWorld, engineWorld, isReady } from '../../support/engine/world.ts'
+import { zip } from '../../support/engine/zip.ts'
 import { prove } from '../support/proofs.ts'
-import { zip } from '../support/zip.ts'
 
 const VERSION = '0.14.2'
 const cache =

@@ -1,5 +1,5 @@
 // The engine's own suites on a real kube-apiserver: its case file for every program that is there, Terraform's kubernetes
-// backend reading saved state and lock, and the ways in which deletion must end.
+// backend reading saved state and lock, and the ways in which deletion must end. Then plans and drift with OpenTofu.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -12,7 +12,8 @@ import { prove } from '../support/proofs.ts'
 const cache =
   process.env['CAPT_REAL_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'capt-real')
 /** Built once by `test/real/build.sh tofu`. */
-const tofu = join(cache, 'tofu-v1.10.10', 'bin')
+const TOFU = '1.10.10'
+const tofu = join(cache, `tofu-v${TOFU}`, 'bin')
 
 interface Ended {
   readonly code: number | null
@@ -20,17 +21,13 @@ interface Ended {
   count(word: string): number
 }
 
-function runSuite(file: string): Promise<Ended> {
+function runSuite(file: string, more: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env
   assert.ok(existsSync(tofu), 'run test/real/build.sh tofu')
-  const child = spawn(
-    process.execPath,
-    ['--test', '--test-reporter=spec', join(import.meta.dirname, '../../engine', file)],
-    {
-      env: { ...env, PATH: `${env['PATH']}:${tofu}` },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const child = spawn(process.execPath, ['--test', '--test-reporter=spec', join(import.meta.dirname, '../..', file)], {
+    env: { ...env, ...more, PATH: `${env['PATH']}:${tofu}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let said = ''
   const listen = (data: Buffer) => {
     said += data.toString()
@@ -45,18 +42,34 @@ describe('the engine on a real API server', () => {
   it('has one to speak to', () => assert.ok(process.env['CAPT_REAL_KUBECONFIG'], 'node test/real/run.ts starts one'))
 
   for (const [file, what] of [
-    ['contract.test.ts', "the engine's case file"],
-    ['backend.test.ts', "saved state and lock, read by Terraform's kubernetes backend"],
-    ['deletion.test.ts', 'deletion that ends, whatever is gone or wrong'],
-    ['plans.test.ts', 'plans that outlive the machine that made them'],
+    ['engine/contract.test.ts', "the engine's case file"],
+    ['engine/backend.test.ts', "saved state and lock, read by Terraform's kubernetes backend"],
+    ['engine/deletion.test.ts', 'deletion that ends, whatever is gone or wrong'],
+    ['engine/plans.test.ts', 'plans that outlive the machine that made them'],
   ] as const) {
     it(`keeps ${what}`, async () => {
       const { code, said, count } = await runSuite(file)
       assert.equal(code, 0, said)
       assert.ok(count('pass') > 0, said)
       const programs = [...said.matchAll(/▶ ((?:terraform|tofu) [\d.]+) keeps/g)].map((match) => match[1])
-      if (file === 'contract.test.ts') assert.equal(programs.length, 2, 'terraform and tofu are held to the same cases')
+      if (file === 'engine/contract.test.ts')
+        assert.equal(programs.length, 2, 'terraform and tofu are held to the same cases')
       prove('kube-apiserver', VERSIONS.kube, what, [`${count('pass')} cases`, ...programs].join(', '))
+    })
+  }
+})
+
+describe('OpenTofu in place of Terraform', () => {
+  for (const [file, what] of [
+    ['shipped/runs/approval.test.ts', 'plans that are read, approved, denied, guarded and speculative'],
+    ['shipped/runs/drift.test.ts', 'drift found, ignored, corrected, moved upstream and unknowable'],
+    ['shipped/runs/drift-interrupted.test.ts', 'drift checks over restarts and a move'],
+  ] as const) {
+    it(`keeps ${what}`, async () => {
+      const { code, said, count } = await runSuite(file, { CAPT_TEST_TOOL: 'tofu' })
+      assert.equal(code, 0, said)
+      assert.ok(count('pass') > 0 && count('skipped') === 0, said)
+      prove('tofu', TOFU, what, `${count('pass')} cases`)
     })
   }
 })

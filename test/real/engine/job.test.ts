@@ -26,7 +26,7 @@ import { anApply, aTemplate } from '#testing'
 import { releaseFiles } from '../../../scripts/release-files.ts'
 import type { ClusterActor } from '../../support/engine/cluster-actor.ts'
 import { type Api, accessOf, isTrue, openApi } from '../support/api.ts'
-import { requestsSince } from '../support/audit.ts'
+import { describeRequests, requestsSince } from '../support/audit.ts'
 import { startKubelet } from '../support/kubelet.ts'
 import { type Capi, freePort, type Kube, startCapi, startKube, until } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
@@ -58,6 +58,8 @@ describe('runs in Jobs with the rights of install.yaml', () => {
   let api: Api
   let actor: ClusterActor
   let manager: ManagerProcess
+  /** What was tried with the identity of a run, and refused. */
+  let denials = 0
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'capt-real-job-'))
@@ -134,7 +136,10 @@ describe('runs in Jobs with the rights of install.yaml', () => {
     const own = createClient({ ...accessOf(kube), credentials: fixedCredentials({ token }) })
     const [record = ''] = await namesOf(SecretKind, 'default', 'capt-run-first')
     assert.ok(await own.get(SecretKind, { namespace: 'default', name: record }))
-    const denied = async (work: Promise<unknown>) => assert.rejects(work, (error) => isKubeError(error, 'Forbidden'))
+    const denied = async (work: Promise<unknown>) => {
+      await assert.rejects(work, (error) => isKubeError(error, 'Forbidden'))
+      denials++
+    }
     const secret = (name: string) => ({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'default', name } })
     await denied(own.get(SecretKind, { namespace: 'default', name: 'first-other' }))
     await denied(own.get(SecretKind, { namespace: HOME, name: record }))
@@ -210,7 +215,13 @@ describe('runs in Jobs with the rights of install.yaml', () => {
     kube.kubectl(['apply', '-n', 'team', '-f', '-'], WITHOUT_ADDONS)
     const available = async () => isTrue(await api.find(CLUSTER, 'demo', 'team'), 'Available')
     await until('the cluster is Available', available, 480, manager)
-    assert.equal(actor.started.filter((name) => name.startsWith('capt-demo-')).length, 2, 'VPC and control plane')
+    const jobs = actor.started.filter((name) => name.startsWith('capt-demo-'))
+    const runs = jobs.map((name) => name.split('-').slice(0, 3).join('-'))
+    assert.deepEqual(
+      runs,
+      ['capt-demo-vpc', 'capt-demo-eks'],
+      `each once: ${jobs.join(', ')}\n${readFileSync(manager.log, 'utf8')}`,
+    )
     await api.remove(NamespaceKind, 'team')
     await until('the namespace is gone', async () => !(await api.find(NamespaceKind, 'team')), 480, manager)
     prove(
@@ -225,6 +236,8 @@ describe('runs in Jobs with the rights of install.yaml', () => {
       user.startsWith(`system:serviceaccount:${HOME}:capt-workspace-`),
     )
     const ours = runs.filter(({ agent }) => agent.startsWith('capt-runner'))
+    const tried = runs.filter((request) => !ours.includes(request))
+    assert.equal(tried.filter(({ code }) => code === 403).length, denials, describeRequests(tried))
     assert.ok(ours.length > 50, `${ours.length} requests of runs`)
     const strange = ours.filter(({ user, resource, name }) => {
       const suffix = user.split(':capt-workspace-')[1] ?? ''

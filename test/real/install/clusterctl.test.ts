@@ -2,17 +2,15 @@
 // generate every flavour, look at a cluster, and take one provider away without touching the other.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { ALL_KINDS, crdName, providerOf } from '#api'
 import type { JsonObject } from '#lib'
+import { moduleText } from '../../../scripts/template-modules.ts'
 import { type Clusterctl, playRollouts, prepareClusterctl, type Said } from '../support/clusterctl/clusterctl.ts'
 import { type Capi, type Kube, startCapi, startKube, TIMEOUT_SECONDS, until, VERSIONS } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
 
-const root = join(import.meta.dirname, '../../..')
 const OLD = '9.9.8'
 const NEW = '9.9.9'
 const FLAVOURS = ['', 'karpenter', 'existing-vpc', 'simulation', 'topology'] as const
@@ -126,7 +124,7 @@ for (const version of VERSIONS.capi) {
         const templates = objects.filter(({ kind }) => kind === 'WorkspaceTemplate')
         assert.equal(templates.length, count)
         for (const { metadata, spec } of templates) {
-          const written = readFileSync(join(root, 'templates', metadata.name, 'main.tf'), 'utf8')
+          const written = moduleText(metadata.name)
           const { module } = (spec['template'] as { spec: { forProvider: { module: string } } }).spec.forProvider
           assert.equal(module, written, metadata.name)
         }

@@ -88,7 +88,7 @@ describe('on a real API server', () => {
     assert.equal(after, before)
   })
 
-  for (const name of ['install-local-engine.yaml', 'install-namespaced.yaml', 'crds.yaml'])
+  for (const name of ['install-local-engine.yaml', 'install-namespaced.yaml', 'crds.yaml', 'templates.yaml'])
     it(`${name} is accepted as a change of what is there`, () => {
       // Roles cannot turn into ClusterRoles: the namespaced install is tried on its own names beside the other.
       apply(files.get(name)!, '--dry-run=server', '--force-conflicts')

@@ -213,7 +213,7 @@ for (const { what, manifests, home } of INSTALLS) {
     const holds = async (kind: KindRef, type: string) => isTrue(await api.find(kind, 'demo', home), type)
 
     it('a cluster comes up, is upgraded and goes away', async () => {
-      // What the older project left: a Secret of another type, which cannot be changed and is made anew.
+      // What the older project left: a Secret of another type, which cannot be changed and is recreated.
       management.kubectl([
         'create',
         'secret',

@@ -14,6 +14,7 @@ import {
   type Watched,
   watchTerraform,
 } from '../support/clusterctl/move-homes.ts'
+import { type MovedNodes, startMovedNodes } from '../support/clusterctl/move-nodes.ts'
 import { type Kube, startKube } from '../support/lab.ts'
 import type { Loose } from '../support/loose.ts'
 import { ADDON_LABELS, clusterManifests, toText } from '../support/manifests.ts'
@@ -24,6 +25,8 @@ import { eventually, type Playing, startPlaying, workloadSecret } from '../suppo
 const version = 'v1.14.2'
 const demo = { namespace: 'default', name: 'demo' }
 const APPLIES = ['demo-vpc', 'demo-eks-controlplane-apply'] as const
+const FEW_NODES = { pool: 2, core: 2, own: 2 }
+const MORE_NODES = { pool: 3, core: 3, own: 3 }
 const MADE = ['made network', 'made control plane']
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000))
 
@@ -34,6 +37,7 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
   let playing: Playing
   let watched: Watched
   let recorder: Recorder
+  let nodes: MovedNodes
   const undo: (() => Promise<unknown> | unknown)[] = []
 
   before(async () => {
@@ -51,9 +55,11 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     here = first.value
     there = second.value
     workload = third.value
-    // The simulated cloud belongs to the workload cluster: it is the same one whoever manages it.
+    // The simulated cloud belongs to the workload cluster: it is the same one for both managers.
     playing = await startPlaying(demo, workload, workload)
     undo.push(() => playing.stop())
+    nodes = await startMovedNodes(() => [here, there])
+    undo.push(() => nodes.stop())
     const { cluster, infra, plane, apply, delivery } = there.kinds
     recorder = await record(there.kube, [cluster, infra, plane, apply, delivery])
     undo.push(() => recorder.stop())
@@ -120,12 +126,16 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
       ['apply', '-f', '-'],
       toText([...objects, ...clusterManifests({ name: 'demo', labels: ADDON_LABELS, plane: { version: 'v1.34.0' } })]),
     )
+    nodes.apply(here)
     await isWell(here)
+    await until(here, 'the other cluster has its nodes', () => nodes.areWell(here, FEW_NODES), 300)
     assert.deepEqual(watched.ledger(), MADE)
   })
 
   it('takes everything along in the middle of life: no run, nothing destroyed, nothing left behind', async () => {
     const before = await here.belongings()
+    const beforeOfNodes = await nodes.belongings(here)
+    const runsOfNodes = await nodes.runs(here)
     const runs = await runsOf(here)
     const delivered = addons()
     const mark = auditMark(workload)
@@ -133,6 +143,10 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
     await isWell(there)
     assert.deepEqual((await there.belongings()).filter(isMovable), before.filter(isMovable))
     await assertEmpty(here)
+    await until(there, 'the nodes are counted again', () => nodes.areWell(there, FEW_NODES))
+    assert.deepEqual(await nodes.belongings(there), beforeOfNodes)
+    assert.deepEqual(await nodes.belongings(here), [])
+    assert.deepEqual(await nodes.runs(there), runsOfNodes, 'pools and machines were not run again')
     assert.deepEqual(await runsOf(there), runs, 'the same runs, the same outputs')
     assert.deepEqual(watched.ledger(), MADE)
     assert.equal(describeRequests(deletionsSince(mark)), '', 'nothing was deleted in the workload cluster')
@@ -145,13 +159,28 @@ describe(`clusterctl move, Cluster API ${version}`, () => {
   it('leaves a cluster that settles, without a condition that flapped', async () => {
     await until(there, 'ten seconds pass without a write', async () => (await writesIn(10)).length === 0)
     assert.equal(describeRequests(await writesIn(20)), '')
-    assert.deepEqual(recorder.flaps(), [], story(recorder.changes))
+    // What core counts of its own machines again is not capt's.
+    const flaps = recorder.flaps().filter((line) => !line.startsWith('Cluster nodes '))
+    assert.deepEqual(flaps, [], story(recorder.changes))
   })
 
   it('finds its Terraform state: a plan there is empty', async () => {
     await assertPlanIsEmpty(there)
     assert.deepEqual(watched.ledger(), MADE)
     prove('clusterctl', version, 'plan after a move', 'empty')
+  })
+
+  it('leaves pools and machines that go on: one run for each change, and they are destroyed there', async () => {
+    const before = await nodes.runs(there)
+    nodes.scale(there, MORE_NODES)
+    await until(there, 'there are more nodes', () => nodes.areWell(there, MORE_NODES))
+    const scaled = await nodes.runs(there)
+    assert.equal(scaled.filter((run) => !before.includes(run)).length, 3, 'two new machines, and the node group')
+    assert.equal(scaled.length, before.length + 2)
+    await nodes.remove(there)
+    await until(there, 'the cluster with nodes is gone', () => nodes.isGone(there), 300)
+    assert.deepEqual(await nodes.runs(there), [])
+    prove('clusterctl', version, 'move of pools and machines; they scale and are deleted in the target')
   })
 
   /** Changes the version there, begins to move back while Terraform is held at a step, and lets both go on. */

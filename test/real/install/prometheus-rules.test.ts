@@ -1,38 +1,28 @@
 // The alerts, read by the real promtool: they parse, each fires for the series of a broken thing, and none of them before.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { stringify } from 'yaml'
-import { ALERT_CASES, alerts, dashboardQueries, rules } from '../../support/prometheus.ts'
-import { binary, VERSIONS } from '../support/lab.ts'
+import { ALERT_CASES, alerts, dashboardQueries } from '../../support/prometheus.ts'
+import { VERSIONS } from '../support/lab.ts'
+import { openRules, type Rules } from '../support/managers/alerts.ts'
 import { prove } from '../support/proofs.ts'
 
-let folder: string
+let rules: Rules
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), 'capt-rules-'))
-  writeFileSync(join(folder, 'rules.yaml'), stringify(rules))
+  rules = openRules()
 })
-after(() => rmSync(folder, { recursive: true, force: true }))
-
-function promtool(...args: readonly string[]): { readonly status: number | null; readonly said: string } {
-  const { status, stdout, stderr } = spawnSync(binary('promtool'), args, { cwd: folder, encoding: 'utf8' })
-  return { status, said: stdout + stderr }
-}
+after(() => rules.close())
 
 describe('the alerts', () => {
   it('are what Prometheus understands', () => {
-    const { status, said } = promtool('check', 'rules', '--lint=all', '--lint-fatal', 'rules.yaml')
+    const { status, said } = rules.promtool('check', 'rules', '--lint=all', '--lint-fatal', 'rules.yaml')
     assert.equal(status, 0, said)
     assert.match(said, new RegExp(`${alerts.length} rules found`))
   })
 
   it('and the queries of the dashboard too', () => {
     const groups = [{ name: 'dashboard', rules: dashboardQueries.map((expr, i) => ({ record: `query_${i}`, expr })) }]
-    writeFileSync(join(folder, 'dashboard.yaml'), stringify({ groups }))
-    const { status, said } = promtool('check', 'rules', 'dashboard.yaml')
+    rules.write('dashboard.yaml', { groups })
+    const { status, said } = rules.promtool('check', 'rules', 'dashboard.yaml')
     assert.equal(status, 0, said)
   })
 
@@ -65,8 +55,8 @@ describe('the alerts', () => {
           },
         ],
       }
-      writeFileSync(join(folder, `${alert}.yaml`), stringify(test))
-      const { status, said } = promtool('test', 'rules', `${alert}.yaml`)
+      rules.write(`${alert}.yaml`, test)
+      const { status, said } = rules.promtool('test', 'rules', `${alert}.yaml`)
       assert.equal(status, 0, said)
       prove('promtool', VERSIONS.promtool, `${alert} fires`)
     })

@@ -35,7 +35,7 @@ describe(`a cluster from a ClusterClass with Cluster API ${version}`, () => {
   const parts = async () => [await only(kinds().infra), await only(kinds().plane)] as const
   const uids = async () => (await parts()).map(({ metadata }) => metadata.uid)
   const applies = () => world.api.list(kinds().apply, SELECTOR)
-  /** Nobody has anything left to do: every condition speaks of what is wanted now, and every options has been applied. */
+  /** Nobody has anything left to do: every condition is of the current generation, and all options are applied. */
   const settled = async () => {
     const found = await cluster()
     const runs = await applies()

@@ -31,9 +31,22 @@ const MAX_EXPONENT = 1.1
 /** Coming up takes more than being there: `node bench/fleet.ts 10 1000` shows what a thousand take. */
 const MAX_MIB = 110
 const IDLE_SECONDS = 60
+/** What a machine of its own costs, from its CAPTMachineDeployment to its healthy Node; docs/adr/0008 has the parts. */
+const MACHINES_EACH = 10
+const MAX_MACHINE_REQUESTS = 24
+/** For a hundred machines. */
+const MAX_MACHINES_CPU_SECONDS = 8
+/**
+ * `CAPT_REAL_MACHINES=all node test/real/run.ts growth` gives machines to all the clusters instead of the few, which takes
+ * ten minutes and more. The gates are the same; docs/adr/0008 has the figures.
+ */
+const WITH_MACHINES = process.env['CAPT_REAL_MACHINES'] === 'all' ? (['many', MANY] as const) : (['few', FEW] as const)
 
 /** Kept by the API server for an hour, also about objects that are gone; docs/clusters.md says so. */
 const isEvent = (line: string): boolean => line.startsWith('events.')
+/** Of the workload clusters, whose API is the same here; they go with the cluster. */
+const isNode = (line: string): boolean => line.startsWith('nodes.')
+const isMachineTemplate = (line: string): boolean => line.endsWith(' fleet/simulation-machine')
 /** Kubernetes itself puts these into every namespace, in its own time. */
 const isOfNamespace = (line: string): boolean =>
   /^(configmaps\.v1 .*kube-root-ca\.crt|serviceaccounts\.v1 .*\/default)$/.test(line)
@@ -43,6 +56,18 @@ describe('a fleet', () => {
   let nothing: ReadonlySet<string>
   let began: number
   let many: Growth
+
+  const during = async (seconds: number) => {
+    const { management } = fleet.world
+    const mark = auditMark(management)
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+    return requestsOfCapt(management, mark).filter((request) => !isDue(request))
+  }
+  /** What was asked since then. Core's last writes wake us, and the last Events are on their way: they count too. */
+  const untilRest = async (mark: number) => {
+    await until('ten seconds pass without a request', async () => (await during(10)).length === 0)
+    return requestsOfCapt(fleet.world.management, mark)
+  }
 
   before(async () => {
     fleet = await startFleet()
@@ -66,15 +91,7 @@ describe('a fleet', () => {
   })
 
   it(`costs at most ${MAX_REQUESTS} requests per cluster, and none once it is ready: a minute of watches alone`, async () => {
-    const { management } = fleet.world
-    const during = async (seconds: number) => {
-      const mark = auditMark(management)
-      await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
-      return requestsOfCapt(management, mark).filter((request) => !isDue(request))
-    }
-    // Core's last writes wake us, and the last Events are on their way: they count too.
-    await until('ten seconds pass without a request', async () => (await during(10)).length === 0)
-    const asked = requestsOfCapt(management, began)
+    const asked = await untilRest(began)
     const each = asked.length / MANY
     assert.ok(each <= MAX_REQUESTS, `${each} requests each:\n${describePerCluster(asked, MANY)}`)
     assert.equal(describeRequests(await during(IDLE_SECONDS)), '')
@@ -94,12 +111,36 @@ describe('a fleet', () => {
     )
   })
 
+  it(`has machines for at most ${MAX_MACHINE_REQUESTS} requests each, and none at rest`, async () => {
+    const { management, manager } = fleet.world
+    const [prefix, clusters] = WITH_MACHINES
+    const count = clusters * MACHINES_EACH
+    const mark = auditMark(management)
+    const yardstick = startYardstick()
+    const { cpuSeconds } = await fleet.growMachines(prefix, clusters, MACHINES_EACH).finally(yardstick.stop)
+    const asked = await untilRest(mark)
+    const each = asked.length / count
+    const peak = peakMiBOf(manager)
+    const maxCpuSeconds = (MAX_MACHINES_CPU_SECONDS * count) / 100
+    const figures = `${each.toFixed(1)} requests each, ${cpuSeconds.toFixed(1)} CPU s, ${peak.toFixed(1)} MiB`
+    assert.ok(each <= MAX_MACHINE_REQUESTS, `${figures}:\n${describePerCluster(asked, count)}`)
+    assert.equal(describeRequests(await during(IDLE_SECONDS / 2)), '', figures)
+    assert.ok(cpuSeconds <= maxCpuSeconds * yardstick.slowness(), figures)
+    assert.ok(peak <= MAX_MIB, figures)
+    const what = `${count} machines beside ${FEW + MANY} clusters`
+    prove('fleet', version, `${what}, requests each, at most ${MAX_MACHINE_REQUESTS}`, each.toFixed(1))
+    prove('fleet', version, `${what}, CPU at most ${maxCpuSeconds} s`, `${cpuSeconds.toFixed(1)} s`)
+    prove('fleet', version, `${what}, memory at most ${MAX_MIB} MiB`, `${peak.toFixed(1)} MiB`)
+  })
+
   it('leaves nothing behind but Events when it is deleted', async () => {
     await Promise.all([fleet.shrink('many', MANY), fleet.shrink('few', FEW)])
     let left: readonly string[] = []
     const isClean = async () => {
       const now = await inventoryOf(fleet.world)
-      left = now.filter((line) => !nothing.has(line) && !isEvent(line) && !isOfNamespace(line))
+      left = now.filter(
+        (line) => !nothing.has(line) && ![isEvent, isNode, isMachineTemplate, isOfNamespace].some((is) => is(line)),
+      )
       return left.length === 0
     }
     // The garbage collector takes its time; what it does not take is named.

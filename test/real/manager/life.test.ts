@@ -93,6 +93,8 @@ for (const version of VERSIONS.capi) {
         assert.match(text, row)
       for (const set of ['fluxcd-installer-demo', 'karpenter-installer-demo']) assert.ok(text.includes(set), text)
       assert.doesNotMatch(text, /False|Unknown/)
+      const conditions = clusterctl('describe', 'cluster', 'demo', '--show-conditions=CAPTControlPlane')
+      assert.match(conditions, /AddonsHealthy/)
       prove('clusterctl', version, 'describe shows the cluster, its network and its control plane')
     })
 

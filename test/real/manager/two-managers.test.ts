@@ -67,7 +67,7 @@ describe('two managers', () => {
     return { first, second: managers.both.find((competitor) => competitor !== first)! }
   }
 
-  it('are ready when they have seen everything and not before, whoever leads', async () => {
+  it('are ready when they have seen everything and not before, also without leadership', async () => {
     const { kube, folder } = managers
     kube.kubectl(['create', 'serviceaccount', 'early', '-n', HOME_NAMESPACE])
     const token = kube.kubectl(['create', 'token', 'early', '-n', HOME_NAMESPACE]).trim()
@@ -175,7 +175,7 @@ describe('two managers', () => {
     await first.ended()
     assert.ok(first.says('CAPT_LEADERSHIP_LOST'))
     await managers.eventually('the run has made everything', () => managers.made('outage').length === 4)
-    // One that is started meanwhile says what is missing and ends; whoever started it tries again.
+    // A manager that is started meanwhile reports what is missing and ends; its supervisor starts it again.
     await first.start()
     await first.ended()
     assert.ok(first.says('CAPT_KUBE_UNREACHABLE'))

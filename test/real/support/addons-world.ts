@@ -37,7 +37,7 @@ export interface AddonLab {
   delivery(name: string): Promise<Loose>
   stage(name: string, stage: string): Promise<Loose | undefined>
   until(what: string, check: () => boolean | Promise<boolean>, seconds?: number): Promise<void>
-  /** Waits until the delivery is ready for what is wanted now. */
+  /** Waits until the delivery is ready for the current generation. */
   ready(name: string): Promise<void>
   /** What core has written to the workload: it uses the kubeconfig of the cluster, under its own program's name. */
   coreWrites(name: ClusterName): Request[]

@@ -70,8 +70,15 @@ function definitionsFolder(module: string, version: string): string {
   const wanted = `${module}@v${version}`
   const known = folders.get(wanted)
   if (known) return known
-  const answer = execFileSync('go', ['mod', 'download', '-json', wanted], { cwd: tmpdir(), encoding: 'utf8' })
-  const folder = join((JSON.parse(answer) as { Dir: string }).Dir, 'pkg/apis/crds')
+  const folder = join(moduleFolder(wanted), 'pkg/apis/crds')
   folders.set(wanted, folder)
   return folder
+}
+
+/** The charts of one release of the AWS provider, by their names. */
+export const chartsFolder = (version: string): string => join(moduleFolder(`${AWS}@v${version}`), 'charts')
+
+function moduleFolder(module: string): string {
+  const answer = execFileSync('go', ['mod', 'download', '-json', module], { cwd: tmpdir(), encoding: 'utf8' })
+  return (JSON.parse(answer) as { Dir: string }).Dir
 }

@@ -24,6 +24,8 @@ const CACHE =
 export function binary(name: string): string {
   const folder = {
     etcd: `etcd-${VERSIONS.etcd}`,
+    etcdctl: `etcd-tools-${VERSIONS.etcd}`,
+    etcdutl: `etcd-tools-${VERSIONS.etcd}`,
     'kube-apiserver': `kube-${VERSIONS.kube}`,
     'kube-controller-manager': `kube-${VERSIONS.kube}`,
     helm: `helm-${VERSIONS.helm}`,
@@ -43,8 +45,8 @@ export const capiFolder = (version: CapiVersion): string => join(CACHE, `capi-${
 const given = new Set<number>()
 
 /**
- * A port that nobody listens on. It lies below those that the system gives to outgoing connections and to whoever listens
- * on 0, so that nobody comes by it by chance until our program listens there; and no port is given twice.
+ * A port that nobody listens on. It lies below those that the system gives to outgoing connections and to servers that
+ * listen on 0, so that nobody comes by it by chance until our program listens there; and no port is given twice.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -173,6 +175,10 @@ export interface Kube {
   readonly etcd: string
   /** Forgets the history of etcd, so that no watch can go on from a version seen before. */
   compact(): Promise<void>
+  /** With `etcdctl snapshot save`. */
+  saveSnapshot(file: string): void
+  /** Loses everything, and starts again from the snapshot. */
+  restoreSnapshot(file: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -236,23 +242,31 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   const kubeconfigOf = (user: LabUser): string =>
     user === 'admin' ? kubeconfig : file(`${user}.kubeconfig`, kubeconfigTextOf(user))
 
-  const etcd = startDaemon('etcd', folder, binary('etcd'), [
-    '--name=default',
-    `--data-dir=${join(folder, 'etcd')}`,
-    '--unsafe-no-fsync',
-    '--log-level=warn',
-    `--listen-client-urls=http://127.0.0.1:${etcdPort}`,
-    `--advertise-client-urls=http://127.0.0.1:${etcdPort}`,
-    `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
+  const etcdFolder = join(folder, 'etcd')
+  const member = ['--name=default', `--data-dir=${etcdFolder}`]
+  const peers = [
     `--initial-advertise-peer-urls=http://127.0.0.1:${peerPort}`,
     `--initial-cluster=default=http://127.0.0.1:${peerPort}`,
-  ])
-  await until(
-    'etcd answers',
-    async () => (await fetch(`http://127.0.0.1:${etcdPort}/health`)).ok,
-    TIMEOUT_SECONDS,
-    etcd,
-  )
+  ]
+  const startEtcd = async () => {
+    const daemon = startDaemon('etcd', folder, binary('etcd'), [
+      ...member,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+      `--listen-client-urls=http://127.0.0.1:${etcdPort}`,
+      `--advertise-client-urls=http://127.0.0.1:${etcdPort}`,
+      `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
+      ...peers,
+    ])
+    await until(
+      'etcd answers',
+      async () => (await fetch(`http://127.0.0.1:${etcdPort}/health`)).ok,
+      TIMEOUT_SECONDS,
+      daemon,
+    )
+    return daemon
+  }
+  let etcd = await startEtcd()
 
   const auditLog = options.audit ? join(folder, 'logs', 'audit.jsonl') : undefined
   const auditArgs = auditLog
@@ -353,6 +367,21 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       }
       const done = await ask('kv/compaction', { revision: answer.header.revision, physical: true })
       if (!done.ok) throw new Error(`etcd refused to compact: ${await done.text()}`)
+    },
+    saveSnapshot(to) {
+      const endpoint = `--endpoints=http://127.0.0.1:${etcdPort}`
+      execFileSync(binary('etcdctl'), [endpoint, 'snapshot', 'save', to], { stdio: 'ignore' })
+    },
+    async restoreSnapshot(from) {
+      await apiserver.stop()
+      await etcd.stop()
+      rmSync(etcdFolder, { recursive: true })
+      const revision = ['--bump-revision=1000000000', '--mark-compacted']
+      execFileSync(binary('etcdutl'), ['snapshot', 'restore', from, ...member, ...peers, ...revision], {
+        stdio: 'ignore',
+      })
+      etcd = await startEtcd()
+      apiserver = await startApiserver()
     },
     async stop() {
       for (const daemon of daemons) await daemon.stop()

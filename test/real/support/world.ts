@@ -1,5 +1,6 @@
 // A management cluster with core Cluster API and the built capt manager, and further API servers as workload clusters whose
 // controllers are played by the simulation actors, through the real API.
+import assert from 'node:assert/strict'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,7 @@ import { type Connection, connect, createEvents } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type Actors, simulatedLedger, startActors } from '#simulation'
 import { managerFlags } from '../../support/manager-flags.ts'
+import { leaksIn } from '../../support/secrets/planted.ts'
 import { type Api, accessOf, kindsOf, openApi } from './api.ts'
 import {
   type Capi,
@@ -63,7 +65,15 @@ export async function startManagerProcess(
   const daemon = startDaemon(name, folder, process.execPath, [...flags, programIn(folder), ...fixed, ...args], { env })
   const says = (text: string) => readFileSync(daemon.log, 'utf8').includes(text)
   if (!options.early) await until('capt manager works', () => says('Started controllers'), TIMEOUT_SECONDS, daemon)
-  return { ...daemon, workDir }
+  return {
+    ...daemon,
+    workDir,
+    async stop() {
+      await daemon.stop()
+      const log = existsSync(daemon.log) ? readFileSync(daemon.log, 'utf8') : ''
+      assert.deepEqual(leaksIn(log), [], 'secrets in the log of the manager')
+    },
+  }
 }
 
 export interface World {

@@ -1,33 +1,28 @@
-// A cluster in EKS Auto Mode by the shipped program: no node group and no Karpenter, pods get nodes, pools use the class of
+// A cluster in EKS Auto Mode by the shipped program and kubectl: no node group and no Karpenter, pods get nodes, pools use the class of
 // Auto Mode, and nothing is left when the cluster is gone.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { stringify } from 'yaml'
 import {
   AddonDelivery,
   type AnyObject,
-  CAPTControlPlane,
   ConfigMapKind,
-  clusterKind,
   conditionOf,
   DeploymentKind,
   isTrue,
-  kindRef,
   NodeKind,
   WorkspaceTemplateApply,
 } from '#api'
-import { type Connection, connect, isKubeError, loadKubeconfig, type Objects } from '#kube'
-import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
+import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
+import { type Story, storyOf } from '../../support/golden/story.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', '..', 'examples', 'simulation.yaml')
 const key = { namespace: 'default', name: 'demo' }
-const Cluster = clusterKind('v1beta2')
 const KARPENTER = 'installation.appthrust.com/eks-karpenter'
 const POOL = 'installation.appthrust.com/karpenter-provider-aws-default-nodepool'
-const NodeClass = kindRef('eks.amazonaws.com/v1', 'NodeClass', 'nodeclasses')
-const NodePool = kindRef('karpenter.sh/v1', 'NodePool', 'nodepools')
-const clusterScoped = <T extends object>(kind: T) => ({ ...kind, namespaced: false })
 
 const web = {
   apiVersion: 'apps/v1',
@@ -40,25 +35,30 @@ const web = {
   },
 }
 
-describe('a cluster in EKS Auto Mode', { concurrency: false }, () => {
+const skip = !kubectlPath && 'kubectl is not installed'
+describe('a cluster in EKS Auto Mode', { skip, concurrency: false }, () => {
   let shipped: Shipped
   let home: UpHome
+  let story: Story
   let connection: Connection
   let workload: Connection
   let objects: Objects
 
-  const capt = (...args: readonly string[]) => shipped.capt([...args, '--kubeconfig', home.kubeconfig])
+  const capt = (...args: readonly string[]) => story.capt(args, { timeoutMs: 240_000 })
   const delivery = async () => (await objects.get<AddonDelivery>(AddonDelivery, key))!
-  const label = (labels: Readonly<Record<string, string | null>>) =>
-    objects.patch(Cluster, key, { type: 'merge', body: { metadata: { labels } } })
-  const names = async (kind: ReturnType<typeof kindRef>) => {
-    const found: string[] = []
-    for await (const one of workload.objects.list<AnyObject>(clusterScoped(kind))) found.push(one.metadata.name)
-    return found.sort()
+  const kubectl = async (...args: readonly string[]) => {
+    const { code, out, err } = await story.kubectl(args, { timeoutMs: 130_000 })
+    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${out}${err}`)
+    return out
   }
+  const inWorkload = (...args: readonly string[]) => kubectl('--kubeconfig', 'workload.kubeconfig', ...args)
+  const POOLS = ['get', 'nodepools,nodeclasses.eks.amazonaws.com', '-o', 'name']
+  const podRuns = () =>
+    inWorkload('wait', '--for=jsonpath={.status.availableReplicas}=1', 'deployment/web', '--timeout=120s')
 
   before(async () => {
     shipped = shippedProgram()
+    story = storyOf(shipped, () => home.kubeconfig)
     home = await shipped.up('home', ['--engine', 'simulated'])
     connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
     objects = connection.objects
@@ -66,9 +66,10 @@ describe('a cluster in EKS Auto Mode', { concurrency: false }, () => {
       .replace(`${KARPENTER}: enabled`, `${POOL}: enabled`)
       .replace('  controlPlaneConfig:\n', '  controlPlaneConfig:\n    compute: AutoMode\n')
     writeFileSync(join(shipped.folder, 'auto.yaml'), example)
-    await shipped.captOk(['apply', '-f', 'auto.yaml', '--wait', '2m', '--kubeconfig', home.kubeconfig])
+    const applied = await capt('apply', '-f', 'auto.yaml', '--wait', '2m')
+    assert.equal(applied.code, 0, applied.out + applied.err)
     const path = join(shipped.folder, 'workload.kubeconfig')
-    writeFileSync(path, (await capt('kubeconfig', 'demo', '--token')).out)
+    writeFileSync(path, await shipped.captOk(['kubeconfig', 'demo', '--token', '--kubeconfig', home.kubeconfig]))
     workload = connect(await loadKubeconfig({ path }))
   })
   after(async () => {
@@ -97,36 +98,43 @@ describe('a cluster in EKS Auto Mode', { concurrency: false }, () => {
   })
 
   it('gives pods nodes, and its pool has the class of Auto Mode', async () => {
-    await workload.objects.create(DeploymentKind, web as AnyObject)
-    await waitUntil('the pod runs', async () => {
-      const live = await workload.objects.get<AnyObject>(DeploymentKind, { namespace: 'default', name: 'web' })
-      return (live as { status?: { availableReplicas?: number } })?.status?.availableReplicas === 1
-    })
+    writeFileSync(join(shipped.folder, 'web.yaml'), stringify(web))
+    await inWorkload('apply', '-f', 'web.yaml')
+    await podRuns()
     for await (const node of workload.objects.list<AnyObject>(NodeKind)) {
       assert.ok(node.metadata.labels?.['karpenter.sh/nodepool'], 'every node is of a pool')
       assert.equal(node.metadata.labels?.['capt.appthrust.com/simulated'], 'true')
     }
-    assert.deepEqual(await names(NodeClass), ['capt-default', 'default'])
-    assert.deepEqual(await names(NodePool), ['default', 'general-purpose', 'system'])
+    const names = (await inWorkload(...POOLS)).trim().split('\n')
+    assert.deepEqual(
+      names.map((name) => name.replace(/\..*\//, ' ')),
+      [
+        'nodepool default',
+        'nodepool general-purpose',
+        'nodepool system',
+        'nodeclass capt-default',
+        'nodeclass default',
+      ],
+    )
   })
 
   it('answers a request for Karpenter with a condition and the next step, and stays healthy', async () => {
-    await label({ [KARPENTER]: 'enabled' })
-    await waitUntil('the condition is there', async () => isTrue(await delivery(), 'RequestIgnored'))
+    await kubectl('label', 'cluster', 'demo', `${KARPENTER}=enabled`)
+    await kubectl('wait', '--for=condition=RequestIgnored', 'addondelivery/demo', '--timeout=120s')
     const said = conditionOf(await delivery(), 'RequestIgnored')
     assert.match(said?.message ?? '', /eks-karpenter=enabled asks for Karpenter.*no Karpenter is installed/)
     assert.ok(isTrue(await delivery(), 'Ready'))
     assert.equal((await capt('apply', '-f', 'auto.yaml', '--wait', '1m')).code, 0, 'nothing waits for Karpenter')
-    await label({ [KARPENTER]: null })
-    await waitUntil('it is over', async () => conditionOf(await delivery(), 'RequestIgnored')?.status === 'False')
+    await kubectl('label', 'cluster', 'demo', `${KARPENTER}-`)
+    await kubectl('wait', '--for=condition=RequestIgnored=False', 'addondelivery/demo', '--timeout=120s')
   })
 
   it('keeps its compute, and has no Karpenter in the plan of an upgrade', async () => {
     const body = { spec: { controlPlaneConfig: { compute: 'NodeGroups' } } }
-    await assert.rejects(objects.patch(CAPTControlPlane, key, { type: 'merge', body }), (error: unknown) => {
-      assert.match(String(error), /controlPlaneConfig\.compute cannot be changed/)
-      return isKubeError(error, 'Invalid')
-    })
+    const patch = ['patch', 'captcontrolplane', 'demo', '--type', 'merge', '-p', JSON.stringify(body)]
+    const refused = await story.kubectl(patch)
+    assert.equal(refused.code, 1, refused.out)
+    assert.match(refused.err, /CAPTControlPlane "demo" is invalid: .*controlPlaneConfig\.compute cannot be changed/)
     const { out, code } = await capt('upgrade', 'plan', 'demo', '--kubernetes', '1.36')
     assert.equal(code, 0)
     assert.match(out, /Kubernetes 1\.35 -> 1\.36/)
@@ -134,20 +142,21 @@ describe('a cluster in EKS Auto Mode', { concurrency: false }, () => {
   })
 
   it('loses its pool with the label, and pods go to the pools of EKS', async () => {
-    await label({ [POOL]: null })
+    await kubectl('label', 'cluster', 'demo', `${POOL}-`)
     await waitUntil('pool and class are gone', async () => {
-      const left = [...(await names(NodePool)), ...(await names(NodeClass))]
-      return left.join() === 'general-purpose,system,default'
+      const { out } = await shipped.kubectl('workload.kubeconfig', POOLS)
+      return /^\S+\/general-purpose\n\S+\/system\n\S+\/default\n$/.test(out)
     })
-    await waitUntil('the pod runs elsewhere', async () => {
-      const live = await workload.objects.get<AnyObject>(DeploymentKind, { namespace: 'default', name: 'web' })
-      return (live as { status?: { availableReplicas?: number } })?.status?.availableReplicas === 1
-    })
+    await inWorkload(...POOLS)
+    await podRuns()
   })
 
   it('leaves nothing when it is deleted', async () => {
     const { code, out, err } = await capt('delete', 'cluster', 'demo', '--yes', '--wait', '2m')
     assert.equal(code, 0, `${out}${err}`)
+    for (const name of ['demo-eks-controlplane-apply', 'demo-vpc'])
+      assert.match(err, new RegExp(`^ +\\S+ +terraform +destroyed +${name}$`, 'm'))
+    assert.match(err, /^ +\S+ +network +gone$/m, 'the last step too')
     assert.ok(!/left behind/i.test(`${out}${err}`), `${out}${err}`)
     const ledger = { namespace: 'default', name: 'demo-simulated-instances' }
     await waitUntil(
@@ -155,4 +164,6 @@ describe('a cluster in EKS Auto Mode', { concurrency: false }, () => {
       async () => (await objects.get(ConfigMapKind, ledger)) === undefined,
     )
   })
+
+  it('reads as golden/story-auto-mode.txt holds it', () => story.assertGolden('story-auto-mode'))
 })

@@ -15,6 +15,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { connect, loadKubeconfig } from '#kube'
+import { planted } from '../../support/secrets/planted.ts'
 import { findTool, run } from '../../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
@@ -168,7 +169,7 @@ function olderManifests(kubeconfig: string): readonly Fields[] {
       object('tf.upbound.io/v1beta1', 'Workspace', name, {}, { annotations: { 'crossplane.io/paused': 'true' } }),
     ),
     object('v1', 'Secret', 'aws-provider-config', {
-      stringData: { AWS_ACCESS_KEY_ID: 'AKIAIMPORTIMPORTIMPO', AWS_SECRET_ACCESS_KEY: 'import-hush-4711' },
+      stringData: { AWS_ACCESS_KEY_ID: 'AKIAIMPORTIMPORTIMPO', AWS_SECRET_ACCESS_KEY: planted('import') },
     }),
   ]
 }
@@ -372,7 +373,7 @@ describe('an import from the older project by the shipped program', { skip }, ()
       ...at(),
     ])
     assert.equal(code, 0, err)
-    assert.doesNotMatch(err, /import-hush/)
+    assert.doesNotMatch(err, /cnry-import/)
     await until(clusterKind('v1beta1'), 'demo', 'Ready', ({ status }) => status === 'True')
     for (const [apply, workspace] of [
       ['demo-vpc', 'demo-vpc'],
@@ -423,6 +424,6 @@ describe('an import from the older project by the shipped program', { skip }, ()
     ])
       assert.match(err, new RegExp(`state +${apply}: .* from Secret crossplane-system/tfstate-${workspace}-`))
     assert.match(out, /kind: CAPTControlPlane/)
-    assert.doesNotMatch(out, /import-hush/)
+    assert.doesNotMatch(out, /cnry-import/)
   })
 })

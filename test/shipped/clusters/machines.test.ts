@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { parse, parseAllDocuments, stringify } from 'yaml'
-import type { CAPTMachine, CAPTMachineDeployment, WorkspaceTemplate } from '#api'
+import type { CAPTMachine, CAPTMachineDeployment, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { conditionOf } from '#api'
 import { findTool } from '../../support/tools.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
@@ -100,6 +100,11 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
     const { out } = await shipped.kubectl(workload, ['get', 'nodes', '-l', 'tier=web', '-o', 'name'])
     return out.trim().split('\n').filter(Boolean)
   }
+  /** The last run of each workspace. */
+  const runs = async () => {
+    const { items } = JSON.parse(await kubectl('get', 'wtapply', '-o', 'json')) as { items: WorkspaceTemplateApply[] }
+    return items.map(({ metadata, status }) => `${metadata.name} ${status?.run?.id}`)
+  }
   const entries = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n') : [])
 
   it('become Nodes of the cluster, with the labels of the machine', async () => {
@@ -110,12 +115,70 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
     assert.equal(machine?.status?.initialization?.provisioned, true)
     assert.deepEqual(await nodes(), [`node/${machine?.status?.nodeRef?.name}`])
     assert.match(await kubectl('get', 'captmachines'), /CLUSTER\s+INSTANCE-ID\s+TYPE\s+READY\s+NODE\s+AGE/)
+    assert.match(
+      await kubectl('get', 'captmachinedeployments'),
+      /NAME\s+READY\s+DESIRED\s+CURRENT\s+UPDATED\s+AVAILABLE\s+AGE\nworkers\s+True\s+1\s+1\s+1\s+1\s/,
+    )
+    const scale = await kubectl('get', 'captmachinedeployment', 'workers', '--subresource=scale', '-o', 'json')
+    assert.partialDeepStrictEqual(JSON.parse(scale), {
+      kind: 'Scale',
+      status: { replicas: 1, selector: 'pool=workers' },
+    })
+    assert.match(
+      await kubectl('explain', 'captmachinedeployment.spec.strategy.rollingUpdate'),
+      /How fast RollingUpdate goes[\s\S]*maxSurge\s+<[\s\S]*How many machines may be added during an update/,
+    )
+  })
+
+  it('report what cannot work, with the next step, and go on when it is corrected', async () => {
+    const twin = { ...deployment, metadata: { ...deployment.metadata, name: 'twin' } }
+    const { spec } = deployment.spec.template
+    const lost = {
+      ...{ apiVersion: GROUP, kind: 'CAPTMachine' },
+      metadata: { name: 'lost', labels: deployment.metadata.labels },
+      spec: {
+        workspaceTemplateRef: spec.workspaceTemplateRef,
+        instanceType: spec.instanceType,
+        nodeGroupRef: { name: 'nowhere' },
+      },
+    }
+    await make(twin, lost)
+    const reason = (what: string) =>
+      kubectl('get', what, '-o', 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}')
+    const message = (what: string) =>
+      kubectl('get', what, '-o', 'jsonpath={.status.conditions[?(@.type=="Ready")].message}')
+    for (const [what, expected, hint] of [
+      ['captmachinedeployment/twin', 'SelectorOverlap', /selects the same machines.*a label of its own/],
+      ['captmachinedeployment/workers', 'SelectorOverlap', /twin of Cluster demo selects the same machines/],
+      ['captmachine/lost', 'NodeGroupMissing', /nowhere does not exist.*spec\.nodeGroupRef/],
+    ] as const) {
+      await waitUntil(`${what} reports ${expected}`, async () => (await reason(what)) === expected)
+      assert.match(await message(what), hint)
+    }
+    await kubectl('delete', 'captmachinedeployment/twin', 'captmachine/lost', '--timeout=60s')
+    await captOk('rollout', 'status', 'workers')
+    assert.equal((await machines()).length, 1)
+    for (const [what, spec, expected] of [
+      ['an empty selector', { selector: {} }, /an empty selector would select every machine/],
+      ['negative replicas', { replicas: -1 }, /spec\.replicas/],
+      ['no way to replace', { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } }, /cannot both be 0/],
+    ] as const) {
+      const file = join(shipped.folder, 'refused.yaml')
+      writeFileSync(file, stringify({ ...deployment, spec: { ...deployment.spec, ...spec } }))
+      const { code, err } = await shipped.kubectl(home.kubeconfig, ['apply', '-f', file])
+      assert.equal(code, 1, what)
+      assert.match(err, expected)
+    }
   })
 
   it('scale up with kubectl, and labels change in place', async () => {
+    const before = await runs()
     await kubectl('scale', 'captmachinedeployment', 'workers', '--replicas', '2')
     await captOk('rollout', 'status', 'workers')
     assert.equal((await nodes()).length, 2)
+    const scaled = await runs()
+    assert.equal(scaled.filter((run) => !before.includes(run)).length, 1, 'one run, for the new machine')
+    assert.equal(scaled.length, before.length + 1)
     const body = { spec: { template: { spec: { labels: { tier: 'web', team: 'a' } } } } }
     await kubectl('patch', 'captmachinedeployment', 'workers', '--type', 'merge', '-p', JSON.stringify(body))
     const labelled = async () =>
@@ -123,6 +186,7 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
         .length === 2
     await waitUntil('the label on every Node', labelled)
     assert.equal(entries().length, 2, 'no instance was made for it')
+    assert.deepEqual(await runs(), scaled, 'and nothing was run')
   })
 
   it('stop an update at the first machine that fails, report it, and keep serving', async () => {
@@ -157,6 +221,22 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
     assert.equal(entries().filter((entry) => entry.startsWith('destroyed')).length, 1)
   })
 
+  it('are replaced by a restart, which is refused while the update is paused', async () => {
+    const [before] = await machines()
+    await captOk('rollout', 'pause', 'workers')
+    const { code, err } = await capt('rollout', 'restart', 'workers')
+    assert.equal(code, 1)
+    assert.match(err, /CAPT_ROLLOUT_PAUSED\n +hint capt rollout resume workers/)
+    await captOk('rollout', 'resume', 'workers')
+    await captOk('rollout', 'restart', 'workers')
+    await captOk('rollout', 'status', 'workers')
+    const isReplaced = async () => {
+      const now = await machines()
+      return now.length === 1 && now[0]?.metadata.name !== before?.metadata.name
+    }
+    await waitUntil('another machine', isReplaced)
+  })
+
   it('go before the control plane, and every instance is destroyed exactly once', async () => {
     await kubectl('delete', 'cluster', 'demo', '--timeout=180s')
     for (const kind of ['captmachinedeployments', 'captmachinesets', 'captmachines', 'wtapply'])
@@ -167,6 +247,6 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
       destroyed.map((entry) => entry.split(' ')[1]).toSorted(),
       made.map((entry) => entry.split(' ')[1]).toSorted(),
     )
-    assert.equal(new Set(made).size, 2)
+    assert.equal(new Set(made).size, 3)
   })
 })

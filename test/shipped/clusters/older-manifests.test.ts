@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { AddonDelivery, conditionOf, isTrue, kindRef, type UnknownObject } from '#api'
 import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
+import { type Story, storyOf } from '../../support/golden/story.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
 const EXAMPLES = join(import.meta.dirname, '..', '..', '..', 'examples')
@@ -51,10 +52,13 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
   let home: UpHome
   let connection: Connection
   let objects: Objects
+  let story: Story
 
   const give = async (block: string) => {
     writeFileSync(join(shipped.folder, 'block.yaml'), block)
-    return await shipped.capt(['apply', '-f', 'block.yaml', '--kubeconfig', home.kubeconfig])
+    const title = /^kind: (\S+)[\s\S]*?^ {2}name: (\S+)/m.exec(block)
+    story.note(`block.yaml: ${title?.[1]} ${title?.[2]}`)
+    return await story.capt(['apply', '-f', 'block.yaml'])
   }
   const delivery = async () => await objects.get<AddonDelivery>(AddonDelivery, key)
   const foreign = async () => conditionOf((await delivery()) ?? ({} as AddonDelivery), 'ForeignSets')
@@ -63,6 +67,7 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
 
   before(async () => {
     shipped = shippedProgram()
+    story = storyOf(shipped, () => home.kubeconfig)
     home = await shipped.up('home', ['--engine', 'simulated'])
     connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
     objects = connection.objects
@@ -124,7 +129,7 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
   }, async () => {
     for (const block of BLOCKS.map(today).filter((one) => one !== today(binding) && one !== job)) {
       writeFileSync(join(shipped.folder, 'block.yaml'), block)
-      const { code, err } = await kubectl('apply', '-f', 'block.yaml')
+      const { code, err } = await story.kubectl(['apply', '-f', 'block.yaml'])
       assert.equal(code, 0, err)
     }
     await waitUntil('both sets are named', async () =>
@@ -142,12 +147,13 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
     const events = await kubectl('get', 'events', '-A', '-o', 'json')
     assert.match(events.out, /kubectl delete clusterresourceset fluxcd-installer -n default/)
     assert.ok(isTrue((await delivery())!, 'AddonsHealthy'), 'what capt brought works')
-    await kubectl('delete', 'clusterresourceset', 'fluxcd-installer', 'karpenter-installer')
+    story.note(`condition ForeignSets: ${message}`)
+    await story.kubectl(['delete', 'clusterresourceset', 'fluxcd-installer', 'karpenter-installer'])
     await waitUntil('the condition is over', async () => (await foreign())?.status === 'False')
   })
 
   it('leave nothing when the cluster is deleted', { skip: !kubectlPath && 'needs kubectl' }, async () => {
-    await shipped.captOk(['delete', 'cluster', 'cluster-1', '--yes', '--wait', '2m', '--kubeconfig', home.kubeconfig])
+    assert.equal((await story.capt(['delete', 'cluster', 'cluster-1', '--yes', '--wait', '2m'])).code, 0)
     await waitUntil('everything is gone', async () => {
       const left = await listed('clusterresourcesets,clusterresourcesetbindings,addondeliveries,jobs,configmaps')
       return left
@@ -155,4 +161,8 @@ describe('add-on manifests of older proposals, one block at a time', { concurren
         .every((line) => line === '' || /configmap\/(kube-root-ca|fluxcd-install$|karpenter-resources$)/.test(line))
     })
   })
+
+  it('reads as golden/story-older-manifests.txt holds it', { skip: !kubectlPath && 'needs kubectl' }, () =>
+    story.assertGolden('story-older-manifests'),
+  )
 })

@@ -15,12 +15,13 @@ import {
 } from '#api'
 import { readRecord } from '#engine'
 import { connect, loadKubeconfig } from '#kube'
+import { planted } from '../../support/secrets/planted.ts'
 import { findTool } from '../../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
 const skip = findTool('terraform') ? false : 'terraform is not installed'
 const EXAMPLE = join(import.meta.dirname, '..', '..', '..', 'examples', 'simulation.yaml')
-const CANARY = 'backup-hush-0815'
+const CANARY = planted('backup')
 const API = 'infrastructure.cluster.x-k8s.io/v1beta1'
 
 describe('a home that is lost and restored from a backup', { skip }, () => {

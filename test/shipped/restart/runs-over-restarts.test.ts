@@ -47,13 +47,11 @@ describe('a Terraform run of an embedded home', { skip }, () => {
   }
   const untilApplying = (home: UpHome) =>
     waitUntil('the apply', async () => (await recordOf(home))?.run?.phase === 'Apply', 120_000, home.err)
-  const untilPhase = (home: UpHome, phase: string) =>
-    waitUntil(
-      phase,
-      async () => (await recordOf(home))?.run?.phase === phase,
-      120_000,
-      () => home.err().slice(-2000),
-    )
+  /** The phase is written before the runner ends. */
+  const untilEnded = async (home: UpHome, phase: string) => {
+    const isEnded = async () => (await recordOf(home))?.run?.phase === phase && shipped.runners().length === 0
+    await waitUntil(phase, isEnded, 120_000, () => home.err().slice(-2000))
+  }
 
   it('goes on over a restart and ends', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -66,7 +64,7 @@ describe('a Terraform run of an embedded home', { skip }, () => {
       assert.deepEqual(shipped.runners(), [runner!.pid])
       const second = await shipped.up(name)
       rmSync(hold)
-      await untilPhase(second, 'Succeeded')
+      await untilEnded(second, 'Succeeded')
       const { run } = (await recordOf(second))!
       assert.deepEqual([run!.id, run!.resumed], [id, 0], 'it was adopted, not begun again')
       await second.stop()
@@ -80,8 +78,7 @@ describe('a Terraform run of an embedded home', { skip }, () => {
     await first.stop('SIGKILL')
     const second = await shipped.up('cancel')
     await shipped.captOk(['cancel', 'slow', '--kubeconfig', second.kubeconfig])
-    await untilPhase(second, 'Cancelled')
-    await waitUntil('the end of the runner', () => shipped.runners().length === 0)
+    await untilEnded(second, 'Cancelled')
     await second.stop()
   })
 
@@ -92,7 +89,7 @@ describe('a Terraform run of an embedded home', { skip }, () => {
     await first.stop('SIGKILL')
     rmSync(hold)
     const second = await shipped.up('moved', ['--listen', `127.0.0.1:${await freePort()}`])
-    await untilPhase(second, 'Succeeded')
+    await untilEnded(second, 'Succeeded')
     assert.equal((await recordOf(second))!.run!.resumed, 0)
     await second.stop()
   })
@@ -115,7 +112,7 @@ describe('a Terraform run of an embedded home', { skip }, () => {
     symlinkSync('/dev/full', join(folder, 'runner.log'))
     await begin(home, 'exit 1')
     // A runner logs that its run failed, and must not end by that before the run is closed.
-    await untilPhase(home, 'Failed')
+    await untilEnded(home, 'Failed')
     const { run } = (await recordOf(home))!
     assert.equal(run?.resumed, 0)
     assert.notEqual(run?.fault?.kind, 'lost')

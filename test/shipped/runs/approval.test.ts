@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { WorkspaceTemplateApply } from '#api'
 import { connect, loadKubeconfig } from '#kube'
-import { findTool } from '../../support/tools.ts'
+import { planted } from '../../support/secrets/planted.ts'
+import { findTool, RUN_TOOL, TOOL_OF_TEMPLATE } from '../../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
-const skip = findTool('terraform') ? false : 'terraform is not installed'
-const SECRET = 'plan-hush-4711'
+const skip = findTool(RUN_TOOL) ? false : `${RUN_TOOL} is not installed`
+const SECRET = planted('plan')
 
 const MODULE = `variable "cidr" { type = string }
 variable "size" { type = number }
@@ -89,7 +90,12 @@ describe('plans of the shipped program', { skip }, () => {
     const api = 'infrastructure.cluster.x-k8s.io/v1beta1'
     const forProvider = { source: 'Inline', module: MODULE }
     const objects = [
-      { apiVersion: api, kind: 'WorkspaceTemplate', metadata: { name }, spec: { template: { spec: { forProvider } } } },
+      {
+        apiVersion: api,
+        kind: 'WorkspaceTemplate',
+        metadata: { name },
+        spec: { template: { spec: { forProvider, ...TOOL_OF_TEMPLATE } } },
+      },
       {
         apiVersion: api,
         kind: 'WorkspaceTemplateApply',

@@ -9,12 +9,13 @@ import { CoreEventKind, LeaseKind, type Secret, SecretKind, WorkspaceTemplateApp
 import { connect, loadKubeconfig } from '#kube'
 import { anApply } from '#testing'
 import { NOTE_PROVIDER, type NoteProvider, startNoteProvider } from '../../support/engine/note-provider.ts'
-import { findTool } from '../../support/tools.ts'
+import { planted } from '../../support/secrets/planted.ts'
+import { findTool, RUN_TOOL, TOOL_OF_TEMPLATE } from '../../support/tools.ts'
 import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
-const skip = findTool('terraform') ? false : 'terraform is not installed'
-const SECRET = 'drift-hush-4711'
-const THEIRS = 'theirs-hush-4712'
+const skip = findTool(RUN_TOOL) ? false : `${RUN_TOOL} is not installed`
+const SECRET = planted('drift')
+const THEIRS = planted('drift-theirs')
 
 /** `upstream` floats: it reads a file that is not an input. */
 const moduleOf = (file: string) => `${NOTE_PROVIDER}
@@ -73,7 +74,12 @@ describe('drift detection of the shipped program', { skip }, () => {
     const metadata = { name: 'notes' }
     const spec = { templateRef: metadata, ...(driftDetection ? { driftDetection } : {}), ...more }
     const items = [
-      { apiVersion: api, kind: 'WorkspaceTemplate', metadata, spec: { template: { spec: { forProvider } } } },
+      {
+        apiVersion: api,
+        kind: 'WorkspaceTemplate',
+        metadata,
+        spec: { template: { spec: { forProvider, ...TOOL_OF_TEMPLATE } } },
+      },
       { apiVersion: api, kind: 'WorkspaceTemplateApply', metadata, spec },
     ]
     const file = join(shipped.folder, 'notes.json')

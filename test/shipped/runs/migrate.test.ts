@@ -1,17 +1,19 @@
-// Karpenter handed over from Terraform's helm_release to delivery, by the shipped program with real Terraform. The providers helm and aws
-// are not real: a provider of the test keeps helm_release and aws_iam_role in memory, so that an uninstall would show there.
+// Karpenter handed over from Terraform's helm_release to delivery, by the shipped program and kubectl with real Terraform. The providers
+// helm and aws are not real: a provider of the test keeps helm_release and aws_iam_role in memory, so that an uninstall would show there.
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { AddonPipeline, clusterKind, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
+import { AddonPipeline, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { loadState, readState } from '#engine'
 import { connect, loadKubeconfig } from '#kube'
 import { type NoteProvider, startNoteProvider } from '../../support/engine/note-provider.ts'
+import { type Story, storyOf } from '../../support/golden/story.ts'
 import { findTool, run } from '../../support/tools.ts'
-import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
-const skip = findTool('terraform') ? false : 'terraform is not installed'
+const missing = [findTool('terraform') ? [] : ['terraform'], kubectlPath ? [] : ['kubectl']].flat()
+const skip = missing.length > 0 && `${missing.join(' and ')} not installed`
 
 const IAM = `resource "aws_iam_role" "controller" {
   name        = "KarpenterController-demo"
@@ -48,6 +50,7 @@ describe('capt karpenter migrate, with stand-ins for the providers helm and aws'
   let shipped: Shipped
   let home: UpHome
   let provider: NoteProvider
+  let story: Story
   let connection: ReturnType<typeof connect>
   before(async () => {
     provider = await startNoteProvider({
@@ -55,6 +58,7 @@ describe('capt karpenter migrate, with stand-ins for the providers helm and aws'
       types: { helm_release: ['namespace', 'repository', 'chart', 'version'], aws_iam_role: ['description'] },
     })
     shipped = shippedProgram()
+    story = storyOf(shipped, () => home.kubeconfig)
     home = await shipped.up()
     connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
   })
@@ -64,7 +68,6 @@ describe('capt karpenter migrate, with stand-ins for the providers helm and aws'
     await provider?.close()
   })
 
-  const at = () => ['--kubeconfig', home.kubeconfig]
   const key = (name: string) => ({ namespace: 'default', name })
   const indent = (text: string) => text.trimEnd().replace(/^(?=.)/gm, '          ')
   const template = (module: string) => `# Kept as it is.
@@ -85,9 +88,14 @@ ${indent(module)}
     writeFileSync(file, text)
     return file
   }
+  const kubectl = async (...args: readonly string[]) => {
+    const { code, out, err } = await story.kubectl(args, { timeoutMs: 130_000 })
+    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${out}${err}`)
+    return out
+  }
   const addresses = async () => readState((await loadState(connection.objects, key('demo-eks')))!)?.addresses
   const refused = async (args: readonly string[], code: RegExp) => {
-    const ran = await shipped.capt(['karpenter', 'migrate', ...args, ...at()])
+    const ran = await story.capt(['karpenter', 'migrate', ...args])
     assert.notEqual(ran.code, 0)
     assert.match(ran.err, code)
     return ran
@@ -107,10 +115,9 @@ kind: Cluster
 metadata: {name: demo}
 spec: {clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}
 `
-    await shipped.captOk(['apply', '-f', file, ...at()])
-    await shipped.captOk(['apply', '-f', write('more.yaml', more), ...at()])
-    const ready = ['wait', 'wtapply/demo-eks', '--for=condition=Ready', '--timeout=120s']
-    assert.equal((await shipped.kubectl(home.kubeconfig, ready, { timeoutMs: 130_000 })).code, 0)
+    await kubectl('apply', '-f', file)
+    await kubectl('apply', '-f', write('more.yaml', more))
+    await kubectl('wait', 'wtapply/demo-eks', '--for=condition=Ready', '--timeout=120s')
     assert.deepEqual([...provider.pages.keys()].sort(), ['KarpenterController-demo', 'karpenter'])
 
     const renamed = write(
@@ -138,7 +145,7 @@ spec: {clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}}
 
   it('shows what it will do, and with --dry-run does nothing', async () => {
     const file = join(shipped.folder, 'template.yaml')
-    const ran = await shipped.capt(['karpenter', 'migrate', '-f', file, '--cluster', 'demo', '--dry-run', ...at()])
+    const ran = await story.capt(['karpenter', 'migrate', '-f', file, '--cluster', 'demo', '--dry-run'])
     assert.equal(ran.code, 0, ran.err)
     assert.equal(ran.out, 'Nothing was changed (--dry-run)\n')
     assert.equal(
@@ -157,8 +164,8 @@ plan of demo-eks: 1 to forget, 0 to destroy, 0 changes of IAM
   it('forgets the release without an uninstall, keeps IAM, and hands the release to the delivery by its name and namespace', async () => {
     const file = join(shipped.folder, 'template.yaml')
     const before = new Map(provider.pages)
-    const args = ['karpenter', 'migrate', '-f', file, '--out', file, '--cluster', 'demo', '--yes', ...at()]
-    const { code, err } = await shipped.capt(args)
+    const args = ['karpenter', 'migrate', '-f', file, '--out', file, '--cluster', 'demo', '--yes']
+    const { code, err } = await story.capt(args)
     assert.equal(code, 0, err)
     assert.equal(
       readFileSync(file, 'utf8'),
@@ -168,17 +175,18 @@ plan of demo-eks: 1 to forget, 0 to destroy, 0 changes of IAM
     assert.deepEqual(await addresses(), ['aws_iam_role.controller'])
     assert.deepEqual(provider.pages, before, 'neither the release nor the role was touched')
 
-    const pipeline = await connection.objects.get<AddonPipeline>(AddonPipeline, key('karpenter-demo'))
-    const stage = pipeline?.spec.stages.find(({ name }) => name === 'karpenter')
-    assert.partialDeepStrictEqual(stage?.karpenter, { namespace: 'karpenter', version: '1.13.0' })
-    const cluster = await connection.objects.get(clusterKind('v1beta2'), key('demo'))
-    assert.partialDeepStrictEqual(cluster?.metadata.labels, {
+    const karpenter = '{.spec.stages[?(@.name=="karpenter")].karpenter}{"\\n"}'
+    const stage = await kubectl('get', 'addonpipeline', 'karpenter-demo', '-o', `jsonpath=${karpenter}`)
+    assert.partialDeepStrictEqual(JSON.parse(stage), { namespace: 'karpenter', version: '1.13.0' })
+    const labels = await kubectl('get', 'cluster', 'demo', '-o', 'jsonpath={.metadata.labels}{"\\n"}')
+    assert.partialDeepStrictEqual(JSON.parse(labels), {
       'fluxcd.io/enabled': 'true',
       'installation.appthrust.com/eks-karpenter': 'enabled',
       'capt.appthrust.com/addon-pipeline': 'karpenter-demo',
     })
 
-    const again = await shipped.capt(args)
+    await kubectl('apply', '-f', file)
+    const again = await story.capt(args)
     assert.equal(again.code, 0, again.err)
     assert.match(again.err, /helm_release\.karpenter has its removed block already/)
     assert.match(again.err, /has none of helm_release\.karpenter: nothing to forget/)
@@ -221,4 +229,6 @@ plan of demo-eks: 1 to forget, 0 to destroy, 0 changes of IAM
       'the copy that was planned is gone',
     )
   })
+
+  it('reads as golden/story-migrate.txt holds it', () => story.assertGolden('story-migrate'))
 })

@@ -7,7 +7,7 @@ import { defaultPipeline, SOURCE_LABEL } from '#controllers'
 import { memoryCluster } from '#testing'
 import { usersOf } from '../../../src/controllers/addon-delivery/source-wakes.ts'
 import { informerOf } from '../../../src/controllers/shared/projections.ts'
-import { createMemoryInformers } from '../../../src/testing/memory-informers.ts'
+import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
 import { type AddonsWorld, addonsWorld, conditionStatus, HOME } from '../../support/addons/world.ts'
 
 let world: AddonsWorld

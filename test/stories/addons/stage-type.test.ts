@@ -1,5 +1,5 @@
-// A new stage type is one definition, an entry in the registry and its schema. Planted in a copy of the sources, it is
-// validated, rendered, delivered and removed without any other change.
+// A new stage type is a schema, a definition, an entry in the registry and a test. The blocks of CONTRIBUTING.md, planted
+// in a copy of the sources, are validated, delivered and removed without any other change.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -7,127 +7,104 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { readSteps } from '../../support/docs-pages.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const copy = mkdtempSync(join(tmpdir(), 'capt-stage-type-'))
 const stages = 'src/controllers/addon-delivery/stages'
 const run = promisify(execFile)
 
-const DEFINITION = `// The stage type banner: one ConfigMap with a text.
-import { renderPart } from '../resource-set/render-part.ts'
-import { deliveredObjects } from '../teardown/delivered.ts'
-import { ready, textOf } from './render/rendered.ts'
-import type { StageType } from './stage-type.ts'
+const [, section = ''] = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').split('\n## Adding a stage type\n')
+const [SCHEMA, DEFINITION, TEST] = readSteps('CONTRIBUTING.md', section.split('\n## ')[0]!).map(({ text }) => text)
 
-export const bannerStage: StageType = {
-  field: 'banner',
-  render(input) {
-    const metadata = { name: 'banner', namespace: 'default' }
-    const data = { text: input.stage.banner!.text + ' ' + textOf(input.variables, 'CLUSTER_NAME') }
-    const check = { type: 'Condition', apiVersion: 'v1', kind: 'ConfigMap', path: 'data.text', equals: data.text } as const
-    const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }
-    return ready(undefined, [renderPart(input, '', [manifest], [{ ...check, ...metadata }])])
-  },
-  removal: () => [deliveredObjects],
-}
-`
+/** Brings the planted type to a simulated cluster with the controllers, takes it away again, and prints what was seen. */
+const STORY = `
+import { AddonPipeline, checkManifests, DeploymentKind, readManifests } from '#api'
+import { defaultPipeline } from '#controllers'
+import { HelmReleaseKind, OCIRepositoryKind } from './src/controllers/addon-delivery/health/read.ts'
+import { stageWith } from './src/controllers/addon-delivery/stages/render/input-examples.ts'
+import { addonsWorld, Cluster, HOME } from './test/support/addons/world.ts'
 
-/** Uses the planted type through the same functions as the controller; prints what they answered. */
-const DRIVER = `
-import { AddonPipeline, checkManifests, ConfigMapKind, readManifests } from '#api'
-import { memoryCluster } from '#testing'
-import { aDelivery, aPart, aStage, minutesAgo, shippedStage } from './controllers/addon-delivery/observed-examples.ts'
-import { decideDelivery } from './controllers/addon-delivery/decide.ts'
-import { renderStage } from './controllers/addon-delivery/stages/render/render-stage.ts'
-import { decideTeardown } from './controllers/addon-delivery/teardown/decide.ts'
-import { planRemoval } from './controllers/addon-delivery/teardown/steps.ts'
-
-const { flux: _flux, ...rest } = shippedStage('flux')
-const stage = { ...rest, name: 'hello', enabledBy: [], banner: { text: 'Welcome to' } }
-const problems = (spec: object) => {
+const problems = (stage: object) => {
+  const spec = { clusterSelector: {}, stages: [{ name: 'hello', ...stage }] }
   const object = { apiVersion: AddonPipeline.apiVersion, kind: 'AddonPipeline', metadata: { name: 'p' }, spec }
   return checkManifests(readManifests(JSON.stringify(object), 'pipeline.yaml')).map((one) => JSON.stringify(one))
 }
-const input = {
-  stage, cluster: 'demo', variables: { CLUSTER_NAME: 'demo' }, secretVariables: new Set<string>(), override: undefined,
-  versions: { flux: '2.9.5', karpenter: '1.14.1' }, definitions: [], isFluxAdopted: false, probe: undefined,
-  installFile: undefined, sources: [], nodes: undefined, liveReplicas: undefined,
-}
-const rendered = renderStage(input)
-if (rendered.is !== 'ready') throw new Error(JSON.stringify(rendered))
-const [part] = rendered.parts
-const deciding = (isWritten: boolean) => {
-  const own = aStage({ stage, rendered, existing: { is: 'nothing' }, before: undefined, parts: [aPart({ part: part!, isWritten })] })
-  const decision = decideDelivery(aDelivery({ stages: [own] }))
-  return { own, decision }
-}
-const steps = planRemoval([stage], new Set(['hello']), { cause: 'stages', withCluster: false, nodesTimeoutMs: 1 })
-const step = steps.find(({ type }) => type === 'objects')!
-const workload = memoryCluster({})
-workload.seed(ConfigMapKind, part!.manifests[0] as never)
-const { own, decision } = deciding(false)
-const observedStep = await step.observe!(workload.objects, step, { observedStages: [own], delivery: aDelivery().delivery } as never)
-const removal = decideTeardown({
-  cause: 'stages', startedAt: minutesAgo(0), unreachableSince: undefined, ended: [], isWorkloadOpen: true,
-  current: { step, observedStep, startedAt: minutesAgo(0) }, isWorkloadAbsent: false, survey: undefined,
-  mayTerminate: false, mayDeleteNetwork: false, leftovers: [], isEmpty: false,
-}, Date.parse(minutesAgo(0)))
+const podinfo = { version: '6.9.0', namespace: 'podinfo', timeout: '10m' }
+const hello = stageWith({ name: 'hello', needs: ['flux'], enabledBy: [{ key: 'hello', value: 'yes' }], podinfo })
+const shipped = defaultPipeline(HOME)
+const stages = [{ ...shipped.spec.stages[0]!, enabledBy: [] }, hello]
+const world = await addonsWorld({ pipeline: { ...shipped, spec: { ...shipped.spec, stages } } })
+const workload = await world.addCluster('demo', { labels: { hello: 'yes' } })
+const key = { namespace: 'podinfo', name: 'podinfo' }
+const installed = () => [OCIRepositoryKind, HelmReleaseKind, DeploymentKind].filter((kind) => workload.peek(kind, key)).map(({ kind }) => kind)
+await world.until('it is healthy', () => world.stage('demo', 'hello')?.state === 'Healthy')
+const delivered = { ...world.stage('demo', 'hello'), installed: installed() }
+const body = { metadata: { labels: { hello: null } } }
+await world.home.others.patch(Cluster, { namespace: 'default', name: 'demo' }, { type: 'merge', body })
+await world.until('it is gone', () => world.stage('demo', 'hello')?.state === 'NotWanted')
+const removed = { ...world.stage('demo', 'hello'), installed: installed() }
+await world.close()
 console.log(JSON.stringify({
-  accepted: problems({ clusterSelector: {}, stages: [{ name: 'hello', banner: { text: 'x' } }] }),
-  refused: problems({ clusterSelector: {}, stages: [{ name: 'hello', banner: { text: 'x' }, flux: {} }] }),
-  text: (part!.manifests[0] as { data?: { text?: string } }).data?.text,
-  deliver: decision,
-  settled: deciding(true).decision.is,
-  steps: steps.map(({ name }) => name),
-  removal: removal.decision,
+  accepted: problems({ podinfo: { version: '6.9.0', chart: 'oci://registry.example.com/podinfo' } }),
+  refused: problems({ podinfo: { version: '6.9.0' }, flux: {} }),
+  delivered,
+  removed,
 }))
 `
 
-function edit(path: string, from: string | RegExp, to: string): void {
+function edit(path: string, from: string, to: string): void {
   const file = join(copy, path)
   const text = readFileSync(file, 'utf8')
-  const edited = text.replace(from, to)
+  const edited = text.replace(from, () => to)
   assert.notEqual(edited, text, path)
   writeFileSync(file, edited)
 }
 
-describe('a new stage type', () => {
+describe('the stage type of CONTRIBUTING.md', () => {
   before(() => {
     cpSync(join(root, 'src'), join(copy, 'src'), { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
     for (const file of ['package.json', 'tsconfig.json']) cpSync(join(root, file), join(copy, file))
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
-    writeFileSync(join(copy, stages, 'banner.ts'), DEFINITION)
-    edit(
-      `${stages}/registry.ts`,
-      'import { fluxStage }',
-      "import { bannerStage } from './banner.ts'\nimport { fluxStage }",
-    )
-    edit(`${stages}/registry.ts`, '[fluxStage,', '[bannerStage, fluxStage,')
+    writeFileSync(join(copy, stages, 'podinfo.ts'), `${DEFINITION}\n`)
+    writeFileSync(join(copy, stages, 'podinfo.test.ts'), `${TEST}\n`)
+    const registry = `${stages}/registry.ts`
+    edit(registry, 'import { resources', "import { podinfoStage } from './podinfo.ts'\nimport { resources")
+    edit(registry, '  flux: fluxStage,', '  flux: fluxStage,\n  podinfo: podinfoStage,')
     edit(
       'src/api/kinds/stage-types.ts',
-      'export const stageTypes = {',
-      "export const stageTypes = {\n  banner: s.object({ text: s.string({ about: 'Text.' }) }, { required: ['text'], about: 'A text.' }),",
+      '/** A stage sets exactly one of these fields. */\nexport const stageTypes = {',
+      `${SCHEMA}\n\nexport const stageTypes = {\n  podinfo,`,
     )
-    writeFileSync(join(copy, 'src/driver.ts'), DRIVER)
+    cpSync(join(root, 'test/support/addons'), join(copy, 'test/support/addons'), { recursive: true })
+    writeFileSync(join(copy, 'story.ts'), STORY)
   })
   after(() => rmSync(copy, { recursive: true, force: true }))
 
-  it('is validated, rendered, delivered and removed', async () => {
-    const { stdout } = await run(process.execPath, [join(copy, 'src/driver.ts')], { cwd: copy })
+  it('is validated, delivered until it is healthy, and removed', async () => {
+    const { stdout } = await run(process.execPath, [join(copy, 'story.ts')], { cwd: copy })
     const answer = JSON.parse(stdout)
     assert.deepEqual(answer.accepted, [])
-    assert.match(answer.refused.join(), /exactly one of banner, flux, karpenter, nodePool and resources must be set/)
-    assert.equal(answer.text, 'Welcome to demo')
-    assert.partialDeepStrictEqual(answer.deliver, {
-      is: 'act',
-      actions: [{ do: 'deliver', stage: { name: 'hello' }, part: { set: 'hello-installer-demo' } }],
+    assert.match(answer.refused.join(), /exactly one of podinfo, .+ and \w+ must be set/)
+    assert.partialDeepStrictEqual(answer.delivered, {
+      wantedVersion: '6.9.0',
+      healthy: {
+        evidence: [
+          'Deployment podinfo: 1 of 1 available',
+          'OCIRepository podinfo fetched',
+          'HelmRelease podinfo ready: InstallSucceeded, chart 6.9.0',
+        ],
+      },
+      installed: ['OCIRepository', 'HelmRelease', 'Deployment'],
     })
-    assert.equal(answer.settled, 'done')
-    assert.deepEqual(answer.steps, ['hello/sets', 'hello/objects', 'hello/gate'])
-    assert.partialDeepStrictEqual(answer.removal, {
-      is: 'act',
-      actions: [{ do: 'delete', where: 'workload', things: [{ key: { namespace: 'default', name: 'banner' } }] }],
-    })
+    assert.deepEqual(answer.removed, { name: 'hello', state: 'NotWanted', installed: [] })
+  })
+
+  it('passes its own test', async () => {
+    const { NODE_TEST_CONTEXT: _context, ...env } = process.env
+    const file = join(copy, stages, 'podinfo.test.ts')
+    const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: copy, env })
+    assert.match(stdout, /# pass 1$/m)
   })
 
   it('holds to the types of the rest', async () => {

@@ -13,8 +13,8 @@ import { readPath } from '../../../src/controllers/addon-delivery/health/path.ts
 import { readSource } from '../../../src/engine/runner/inputs/credentials.ts'
 import { callFunction } from '../../../src/engine/simulated/functions.ts'
 import { mergePatchOf } from '../../../src/runtime/merge-patch.ts'
-import { patched } from '../../../src/testing/memory-patches.ts'
-import { matchesFields } from '../../../src/testing/memory-rules.ts'
+import { patched } from '../../../src/testing/memory/patches.ts'
+import { matchesFields } from '../../../src/testing/memory/rules.ts'
 
 const INHERITED = Object.getOwnPropertyNames(Object.prototype)
 

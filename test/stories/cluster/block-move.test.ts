@@ -14,12 +14,11 @@ import {
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Io } from '#cli'
 import { defaultPipeline } from '#controllers'
-import type { Connected } from '#kube'
 import { aTemplate } from '#testing'
 import { command as kubeconfig } from '../../../src/cli/commands/clusters/kubeconfig.ts'
 import { command as move } from '../../../src/cli/commands/clusters/move.ts'
+import { moveFlags as flags, ioFor, namesOf } from '../../support/cluster/move-io.ts'
 import { aCluster, applyAll, ClusterKind, type ClusterWorld, clusterWorld } from '../../support/cluster/world.ts'
 
 const worlds: ClusterWorld[] = []
@@ -60,55 +59,6 @@ async function aSource(): Promise<ClusterWorld> {
   world.ledger.length = 0
   return world
 }
-
-function connected(world: ClusterWorld, server: string): Connected {
-  return {
-    objects: world.cluster.others,
-    namespace: 'default',
-    server,
-    raw: async (path) =>
-      path === '/apis/cluster.x-k8s.io'
-        ? { status: 200, body: JSON.stringify({ versions: [{ version: 'v1beta2' }, { version: 'v1beta1' }] }) }
-        : { status: 404, body: '' },
-    close: async () => undefined,
-  }
-}
-
-function ioFor(
-  from: ClusterWorld,
-  to?: ClusterWorld,
-): Io & { readonly text: () => string; readonly said: () => string } {
-  let text = ''
-  let said = ''
-  const sink = (write: (more: string) => void) => ({ write, isTerminal: false, columns: 80 })
-  const io: Io = {
-    stdout: sink((more) => {
-      text += more
-    }),
-    stderr: sink((more) => {
-      said += more
-    }),
-    stdin: (async function* () {})(),
-    env: {},
-    cwd: '/',
-    clock: from.clock,
-    signal: new AbortController().signal,
-    colour: false,
-    connect: async ({ kubeconfig: file }) =>
-      file === undefined ? connected(from, 'https://here') : connected(to!, 'https://there'),
-  }
-  return Object.assign(io, { text: () => text, said: () => said })
-}
-
-const flags = (over: Record<string, string | boolean> = {}) => ({
-  values: { 'to-kubeconfig': 'mgmt.yaml', wait: '10m', yes: true, ...over },
-  positionals: [],
-})
-const namesOf = (world: ClusterWorld, kind: KindRef) =>
-  world.cluster.storage
-    .list(kind)
-    .map(({ metadata }) => metadata.name)
-    .sort()
 
 describe('capt move', () => {
   it('hands a cluster over: ready there, gone here, nothing run and nothing destroyed', async () => {

@@ -138,6 +138,35 @@ describe('the control plane', () => {
       ['True', 'True', true],
     )
   })
+
+  it('shows the worst of its deliveries, and stays Available: add-ons are not the control plane', () => {
+    const delivery = (name: string, status: 'True' | 'False' | 'Unknown', message: string) => ({
+      name,
+      pipeline: { namespace: 'capt-system', name: 'default' },
+      tornDown: false,
+      mayBeDelivered: true,
+      message: '',
+      components: [],
+      health: { type: 'AddonsHealthy', status, reason: 'Test', message, lastTransitionTime: '' },
+    })
+    const conditionsWith = (...deliveries: readonly ReturnType<typeof delivery>[]) => {
+      const status = { initialization: { controlPlaneInitialized: true } }
+      const observed = anObservedPlane({ status, observed: { secrets: currentSecrets(), deliveries } })
+      const { conditions = [] } = statusOf(observed, decide(observed))
+      return conditions
+    }
+    const shown = conditionsWith(
+      delivery('a', 'True', ''),
+      delivery('b', 'False', 'karpenter: CrashLoopBackOff'),
+      delivery('c', 'Unknown', 'flux: on its way'),
+    )
+    assert.partialDeepStrictEqual(
+      shown.find(({ type }) => type === 'AddonsHealthy'),
+      { status: 'False', message: 'AddonDelivery b: karpenter: CrashLoopBackOff' },
+    )
+    assert.equal(shown.find(({ type }) => type === 'Available')?.status, 'True')
+    assert.ok(!conditionsWith().some(({ type }) => type === 'AddonsHealthy'))
+  })
 })
 
 describe('the VPC', () => {
@@ -218,5 +247,5 @@ describe('the endpoint', () => {
     [7, undefined],
     ['https://', undefined],
   ] as const)
-    it(`of ${JSON.stringify(output)} has no scheme (B11)`, () => assert.deepEqual(toEndpoint(output), endpoint))
+    it(`of ${JSON.stringify(output)} has no scheme`, () => assert.deepEqual(toEndpoint(output), endpoint))
 })

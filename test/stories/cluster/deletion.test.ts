@@ -72,7 +72,7 @@ describe('deleting a Cluster', () => {
       assert.equal(world.get(SecretKind, name), undefined, name)
   })
 
-  it('keeps the VPC that is to be retained, although garbage is collected (B1)', async () => {
+  it('keeps the VPC that is to be retained, although garbage is collected', async () => {
     const world = await ready({ infra: { retainVpcOnDelete: true } })
     await world.remove(ClusterKind, 'demo')
     await world.settle()

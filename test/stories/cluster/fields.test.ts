@@ -7,7 +7,7 @@ import { jsonEqual } from '#lib'
 import { statusOf } from '../../../src/controllers/cluster/status.ts'
 import { vpcRequest } from '../../../src/controllers/cluster/variables.ts'
 import { decide } from '../../../src/controllers/control-plane/decide.ts'
-import { eksRequest, networkOf, regionOf } from '../../../src/controllers/control-plane/variables.ts'
+import { eksRequest, networkOf, regionOf, reservedValues } from '../../../src/controllers/control-plane/variables.ts'
 import { CLUSTER_ROWS, MADE, PLANE, PLANE_ROWS, ROLE, type Spec, withField } from '../../support/cluster/field-rows.ts'
 import { anObservedInfra, anObservedPlane } from '../../support/cluster/observed.ts'
 
@@ -50,7 +50,7 @@ const ELSEWHERE = [
   'policy',
 ]
 
-describe('every field of the spec (B13)', () => {
+describe('every field of the spec', () => {
   it('has a row in the table', () => {
     const cluster = leavesOf(CAPTCluster.spec.schema)
     assert.deepEqual(cluster.toSorted(), CLUSTER_ROWS.map(([path]) => path).toSorted())
@@ -73,6 +73,21 @@ describe('every field of the spec (B13)', () => {
       assert.deepEqual(valueAt(after, where), expected)
       assert.ok(!jsonEqual(valueAt(before, where), expected), 'it was so before')
     })
+
+  it('is refused by its variable in controlPlaneConfig.values', () => {
+    const set = PLANE_ROWS.filter(([path]) => path !== 'controlPlaneConfig.values')
+    const plane = set.reduce<Spec>((spec, [path, value]) => withField(spec, path, value), PLANE)
+    const { variables, values } = valueAt(effectsOf(MADE, plane), 'eks/spec') as Record<'variables' | 'values', Spec>
+    const sent = { ...variables, ...values }
+    const spec = withField(plane, 'controlPlaneConfig.values', sent) as CAPTControlPlane['spec']
+    const { object } = anObservedPlane({ spec })
+    // One variable per tag is for templates of the older project.
+    const names = Object.keys(sent)
+      .filter((name) => !name.startsWith('tags_'))
+      .sort()
+    assert.ok(names.length >= PLANE_ROWS.length / 2, 'fields reach the run')
+    assert.deepEqual(reservedValues(object), names, 'a variable that is sent is reserved')
+  })
 
   it('lets the identity of the CAPTCluster reach the control plane too, unless that has its own', () => {
     const infra = withField(MADE, 'identity.roleArn', ROLE)

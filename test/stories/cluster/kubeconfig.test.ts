@@ -181,7 +181,7 @@ describe('the kubeconfig of Cluster API', () => {
     )
   })
 
-  it('is made anew when its Secret is of the wrong type', async () => {
+  it('is recreated when its Secret is of the wrong type', async () => {
     const world = await clusterWorld()
     worlds.push(world)
     world.cluster.seed(SecretKind, {
@@ -310,7 +310,7 @@ describe('the other Secrets', () => {
     assert.deepEqual(world.aws.calls[0]?.identity, { role: { arn: roleArn } })
   })
 
-  it('keep the CA current, decoded once (B11)', async () => {
+  it('keep the CA current, decoded once', async () => {
     let ca = 'first'
     const outputs: ClusterWorldOptions['outputs'] = (apply) => ({
       plain: eksOutputs(apply).plain,

@@ -1,5 +1,5 @@
 // The life of a cluster against memory: the provider's controllers and core's stand-in run as they do in the embedded
-// home; only Terraform and AWS are played. Each bug of the older project (B1 to B15) has a test that would catch it.
+// home; only Terraform and AWS are played. Each known bug of the older project has a test that would catch it.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import {
@@ -121,7 +121,7 @@ describe('a cluster', () => {
     )
   })
 
-  it('works twice under one name in two namespaces (B6)', async () => {
+  it('works twice under one name in two namespaces', async () => {
     const world = await begin()
     for (const namespace of ['team-a', 'team-b']) await applyAll(world, aCluster('demo', { namespace }))
     await world.settle()
@@ -132,7 +132,7 @@ describe('a cluster', () => {
     assert.equal(world.ledger.length, 4)
   })
 
-  it('finds its parts by reference, not by equal names (B7)', async () => {
+  it('finds its parts by reference, not by equal names', async () => {
     const world = await begin()
     const [cluster, infra, plane] = aCluster('demo') as [Applied, Applied, Applied]
     const rename = ([kind, object]: Applied, name: string): Applied => [
@@ -171,7 +171,7 @@ describe('a cluster', () => {
 })
 
 describe('the variables of runs', () => {
-  it('is the VPC and its subnets, and nothing before they exist (B9)', async () => {
+  it('is the VPC and its subnets, and nothing before they exist', async () => {
     const world = await begin()
     world.held.add('demo-vpc')
     await applyAll(world, aCluster())
@@ -199,7 +199,7 @@ describe('the variables of runs', () => {
     assert.equal(world.condition(CAPTCluster, 'demo', 'VPCReady')?.reason, 'ExistingVPCUsed')
   })
 
-  it('names the own namespace when a reference names none, and the given one when it does (B10)', async () => {
+  it('names the own namespace when a reference names none, and the given one when it does', async () => {
     const world = await begin()
     const plane = { workspaceTemplateRef: { name: 'eks', namespace: 'shared' } }
     await applyAll(world, aCluster('demo', { namespace: 'team-a', plane }))
@@ -211,14 +211,14 @@ describe('the variables of runs', () => {
   })
 
   for (const version of ['1.34', 'v1.34', 'v1.34.2', '1.34.2'])
-    it(`is the minor version that EKS takes for ${version} (B14)`, async () => {
+    it(`is the minor version that EKS takes for ${version}`, async () => {
       const world = await ready({ version })
       assert.equal(world.ledger[1]?.variables['kubernetes_version'], '1.34')
       const { status } = world.get<CAPTControlPlane>(CAPTControlPlane, 'demo')!
       assert.equal(status?.version, version.includes('1.34.2') ? 'v1.34.2' : 'v1.34.0')
     })
 
-  it('passes tags to Terraform as a map, not as text (B5)', async () => {
+  it('passes tags to Terraform as a map, not as text', async () => {
     const world = await ready()
     await world.edit(CAPTControlPlane, 'demo', { spec: { additionalTags: { Team: 'a', 'cost-centre': '7' } } })
     await world.settle()
@@ -247,7 +247,7 @@ describe('the variables of runs', () => {
     assert.equal(spec.variables['region'], 'eu-west-1')
   })
 
-  it('survives an answer that was lost: one request, no second (B3)', async () => {
+  it('survives an answer that was lost: one request, no second', async () => {
     const world = await begin()
     world.cluster.failNext('apply', WorkspaceTemplateApply, 'Unreachable', { carriedOut: true })
     await applyAll(world, aCluster())
@@ -260,7 +260,7 @@ describe('the variables of runs', () => {
 })
 
 describe('an upgrade', () => {
-  it('reaches Terraform, one minor version at a time (B2)', async () => {
+  it('reaches Terraform, one minor version at a time', async () => {
     const world = await ready()
     await world.edit(CAPTControlPlane, 'demo', { spec: { version: 'v1.35.1' } })
     world.held.add('demo-eks-controlplane-apply')
@@ -348,7 +348,7 @@ describe('a run that fails', () => {
     hint: 'allow eks:CreateCluster to role capt',
   }
 
-  it('shows with address and hint on the control plane and on the Cluster (B12)', async () => {
+  it('shows with address and hint on the control plane and on the Cluster', async () => {
     const world = await begin()
     world.failures.set('demo-eks-controlplane-apply', denied)
     await applyAll(world, aCluster())
@@ -393,7 +393,7 @@ describe('a run that fails', () => {
     })
   })
 
-  it('reports a template that lacks an output, and nothing claims to be ready (B8)', async () => {
+  it('reports a template that lacks an output, and nothing claims to be ready', async () => {
     const outputs: ClusterWorldOptions['outputs'] = (apply) =>
       ({
         plain: apply.metadata.name.endsWith('-vpc')
@@ -420,7 +420,7 @@ describe('a run that fails', () => {
 })
 
 describe('a part without its Cluster', () => {
-  it('waits, and deletes nothing (B15)', async () => {
+  it('waits, and deletes nothing', async () => {
     const world = await begin()
     const [, infra, plane] = aCluster() as [Applied, Applied, Applied]
     await applyAll(world, [infra, plane])
@@ -449,7 +449,7 @@ describe('a part without its Cluster', () => {
 describe('the Spot role', () => {
   const plane = { controlPlaneConfig: { ensureSpotServiceLinkedRole: true } }
 
-  it('is a gate: no run begins before the account has it (B4)', async () => {
+  it('is a gate: no run begins before the account has it', async () => {
     const clock = { now: () => 0 }
     const aws = fakeAws(clock)
     aws.failure = new AwsError('AccessDenied', 'iam:GetRole was refused', { hint: 'allow iam:GetRole' })

@@ -14,7 +14,7 @@ import {
 import type { Decision } from '#runtime'
 import { decideDelivery } from '../../../src/controllers/addon-delivery/decide.ts'
 import { DELIVERY_FINALIZER, PIPELINE_FINALIZER } from '../../../src/controllers/addon-delivery/names.ts'
-import { decide as decidePipeline } from '../../../src/controllers/addon-pipeline/index.ts'
+import { decide as decidePipeline } from '../../../src/controllers/addon-pipeline/decide.ts'
 import { decide as decideNetwork } from '../../../src/controllers/cluster/decide.ts'
 import { decide as decidePlane } from '../../../src/controllers/control-plane/decide.ts'
 import { decide as decideApply } from '../../../src/controllers/workspace-apply/decide.ts'

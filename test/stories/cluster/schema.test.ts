@@ -217,7 +217,7 @@ describe('the templates of a ClusterClass', () => {
   })
 })
 
-describe('machines and machine deployments (B5)', () => {
+describe('machines and machine deployments', () => {
   it('are served with a controller that keeps them true', () => {
     const reported = ALL_KINDS.filter(({ kind, status }) => /machine/i.test(kind) && status !== undefined)
     assert.ok(reported.some(({ kind }) => kind === 'CAPTMachineDeployment'))

@@ -1,5 +1,6 @@
-// Adding a command or a kind is one file, a controller one folder and its entry in the registry, and a field that reaches
-// Terraform five files: planted in a copy of the repository, each shows up everywhere after `make generate`.
+// Adding a command or a kind is one file, a controller one folder and its entry in the registry, an engine one folder and the
+// lines that export, choose and list it, and a field that reaches Terraform five files: planted in a copy of the repository, each
+// shows up everywhere after `make generate`.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -22,14 +23,13 @@ const COPIED = [
 ]
 
 const COMMAND = `// Greets.
-import { type Command, EXIT } from '../command.ts'
+import { type Command, EXIT } from '../../command.ts'
 
 export const command: Command = {
   name: 'greet',
-  group: 'Clusters',
   summary: 'Greet somebody by name',
   positionals: 'NAME',
-  examples: [{ run: 'greet demo', about: 'Greets demo' }],
+  examples: { 'greet demo': 'Greets demo' },
   options: {},
   async run(args, io) {
     io.stdout.write(\`Hello \${args.positionals[0]}\\n\`)
@@ -75,21 +75,52 @@ export function captGreetingController(): Controller<CAPTGreeting, CAPTGreeting,
 }
 `
 
-/** Starts the embedded home of the copy, and prints the status that the planted controller gives a planted object. */
+const ENGINE = `// A planted engine: it answers as the simulated one does.
+import type { Engine } from '../port.ts'
+import { createSimulatedEngine } from '../simulated/simulated-engine.ts'
+
+export function createPlantedEngine(options: Parameters<typeof createSimulatedEngine>[0]): Engine {
+  return { ...createSimulatedEngine(options), name: 'planted' }
+}
+`
+
+const ENGINE_TEST = `import { silentLog, systemClock } from '#lib'
+import { memoryCluster } from '#testing'
+import { engineContract } from '../contract.ts'
+import { createPlantedEngine } from './planted-engine.ts'
+
+engineContract('the planted engine', async () => {
+  const { objects, close } = memoryCluster()
+  const engine = createPlantedEngine({ objects, clock: systemClock, log: silentLog, resourceMs: 1 })
+  const hold = setInterval(() => undefined, 1000)
+  return { objects, engine, close: () => (clearInterval(hold), engine.stop().then(close)) }
+})
+`
+
+/**
+ * Starts the embedded home of the copy with the planted engine; prints the status that the planted controller gives a planted
+ * object, and how the engine reports a run.
+ */
 const GREET = `
-  import { CAPTGreeting } from './src/api/index.ts'
+  import { CAPTGreeting, EventKind, WorkspaceTemplate, WorkspaceTemplateApply } from './src/api/index.ts'
   import { startHome } from './src/app/index.ts'
-  const options = { dataDir: 'home', host: '127.0.0.1', port: 0, engine: 'simulated', logLevel: 'error' }
+  import { anApply, aTemplate } from './src/testing/index.ts'
+  const options = { dataDir: 'home', host: '127.0.0.1', port: 0, engine: 'planted', logLevel: 'error' }
   const home = await startHome({ ...options, logTo: process.stderr, env: {} })
   const { apiVersion, kind } = CAPTGreeting
   const key = { name: 'demo', namespace: 'default' }
   await home.objects.create(CAPTGreeting, { apiVersion, kind, metadata: key, spec: { text: 'Hello' } })
+  await home.objects.create(WorkspaceTemplate, aTemplate('resource "terraform_data" "x" {}', {}, key))
+  await home.objects.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'demo' } }, key))
   let status
-  for (let tries = 0; tries < 100 && status === undefined; tries++) {
+  let started
+  for (let tries = 0; tries < 100 && (status === undefined || started === undefined); tries++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
     status = (await home.objects.get(CAPTGreeting, key)).status
+    for await (const { reason, note } of home.objects.list(EventKind, { namespace: 'default' }))
+      if (reason === 'RunStarted') started = note
   }
-  console.log(JSON.stringify(status))
+  console.log(JSON.stringify(status), started)
   await home.stop()
 `
 
@@ -113,6 +144,21 @@ const REGISTRY: readonly Insertion[] = [
   ['src/controllers/registry.ts', '      workspaceTemplateController(),\n', '      captGreetingController(),\n'],
 ]
 
+const CHOICE: readonly Insertion[] = [
+  [
+    'src/engine/index.ts',
+    "export { Tail } from './runner/process/tail.ts'\n",
+    "export { createPlantedEngine } from './planted/planted-engine.ts'\n",
+  ],
+  ['src/app/engine.ts', '  createLocalEngine,\n', '  createPlantedEngine,\n'],
+  [
+    'src/app/engine.ts',
+    "  if (engine === 'simulated') return createSimulatedEngine({ objects, clock, log })\n",
+    "  if (engine === 'planted') return createPlantedEngine({ objects, clock, log })\n",
+  ],
+  ['src/cli/command.ts', "const ENGINES = ['terraform', ", "'planted', "],
+]
+
 const FIELD: readonly Insertion[] = [
   [
     'src/api/kinds/capt-cluster.ts',
@@ -120,12 +166,12 @@ const FIELD: readonly Insertion[] = [
     "      flowLogs: s.boolean({ about: 'Record the traffic of the VPC, as the variable flow_logs.' }),\n",
   ],
   [
-    'src/controllers/cluster/variables.ts',
-    '      values: {\n',
-    '        ...(spec.vpcConfig?.flowLogs === undefined ? {} : { flow_logs: spec.vpcConfig.flowLogs }),\n',
+    'src/api/terraform-fields.ts',
+    'const CLUSTER: readonly TerraformField[] = [\n',
+    "  { field: 'vpcConfig.flowLogs', variable: 'flow_logs', sent: 'value' },\n",
   ],
-  ['templates/vpc/main.tf', '', VARIABLE],
-  ['templates/simulation-vpc/main.tf', '', VARIABLE],
+  ['templates/vpc/variables.tf', '', VARIABLE],
+  ['templates/vpc/main.tf', '  tags = var.tags\n', '  enable_flow_log = var.flow_logs\n'],
   [
     'test/support/cluster/field-rows.ts',
     'export const CLUSTER_ROWS: readonly (readonly [string, unknown, string, unknown, Spec?])[] = [\n',
@@ -133,20 +179,28 @@ const FIELD: readonly Insertion[] = [
   ],
 ]
 
-describe('a planted command, a planted kind with its controller and a planted field', () => {
+describe('a planted command, a planted kind with its controller, a planted engine and a planted field', () => {
   let copy = ''
   const read = (path: string): string => readFileSync(join(copy, path), 'utf8')
   const node = (...args: string[]): string => execFileSync(process.execPath, args, { cwd: copy, encoding: 'utf8' })
+  const nodeTest = (...args: string[]): string => {
+    const { NODE_TEST_CONTEXT: _context, ...env } = process.env
+    const options = { cwd: copy, env, encoding: 'utf8' } as const
+    return execFileSync(process.execPath, ['--test', '--test-reporter=tap', ...args], options)
+  }
 
   before(() => {
     copy = mkdtempSync(join(tmpdir(), 'capt-extending-'))
     for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-    writeFileSync(join(copy, 'src/cli/commands/greet.ts'), COMMAND)
+    writeFileSync(join(copy, 'src/cli/commands/clusters/greet.ts'), COMMAND)
     writeFileSync(join(copy, 'src/api/kinds/capt-greeting.ts'), KIND)
     mkdirSync(join(copy, 'src/controllers/greeting'))
     writeFileSync(join(copy, 'src/controllers/greeting/index.ts'), CONTROLLER)
-    for (const [file, anchor, planted] of [...REGISTRY, ...FIELD]) {
+    mkdirSync(join(copy, 'src/engine/planted'))
+    writeFileSync(join(copy, 'src/engine/planted/planted-engine.ts'), ENGINE)
+    writeFileSync(join(copy, 'src/engine/planted/planted-engine.test.ts'), ENGINE_TEST)
+    for (const [file, anchor, planted] of [...REGISTRY, ...CHOICE, ...FIELD]) {
       const text = read(file)
       assert.ok(text.includes(anchor), file)
       writeFileSync(join(copy, file), anchor === '' ? text + planted : text.replace(anchor, anchor + planted))
@@ -181,18 +235,25 @@ describe('a planted command, a planted kind with its controller and a planted fi
     assert.match(read('config/rbac/cluster/people-roles.yaml'), /name: captgreeting-editor-role/)
   })
 
-  it('the manager runs the controller of the kind', () => {
-    assert.equal(node('--input-type=module-typescript', '--eval', GREET), '{"isSent":true}\n')
+  it('the manager runs the controller of the kind, and runs of the engine', () => {
+    const printed = node('--input-type=module-typescript', '--eval', GREET)
+    assert.match(printed, /^\{"isSent":true\} Starting terraform apply by planted/)
+  })
+
+  it('the engine keeps the promises of every engine, and is listed for --engine', () => {
+    assert.match(
+      nodeTest('src/engine/planted/planted-engine.test.ts'),
+      /the planted engine keeps the engine's promises/,
+    )
+    assert.match(read('docs/commands.md'), /terraform\|planted\|tofu\|simulated/)
   })
 
   it('the field is in the CRD, on its page and in both templates, and every check of fields holds', () => {
     assert.match(read('config/crd/infrastructure.cluster.x-k8s.io_captclusters.yaml'), /flowLogs:/)
     assert.match(read('docs/kinds/captcluster.md'), /flowLogs/)
     for (const file of ['vpc', 'simulation-vpc']) assert.match(read(`templates/${file}.yaml`), /variable "flow_logs"/)
-    const { NODE_TEST_CONTEXT: _context, ...env } = process.env
     const tests = ['test/stories/cluster/fields.test.ts', 'test/stories/files/templates.test.ts']
-    const names = ['--test-name-pattern=/every field|declares every value|has the inputs of/', '--test-reporter=tap']
-    const output = execFileSync(process.execPath, ['--test', ...names, ...tests], { cwd: copy, env, encoding: 'utf8' })
+    const output = nodeTest('--test-name-pattern=/every field|declares every value|has the inputs of/', ...tests)
     assert.match(output, /CAPTCluster vpcConfig\.flowLogs shows in/)
     assert.match(output, /vpc: declares every value that its controller sends/)
   })

@@ -507,6 +507,19 @@ describe('make build-installer', () => {
     }
   })
 
+  it('has the templates that the first manifest of the docs names, for any namespace', () => {
+    const templates = asset('templates.yaml')
+    const names = templates.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)
+    assert.deepEqual(
+      names,
+      ['vpc', 'eks-controlplane', 'node-group', 'machine'].map((name) => `WorkspaceTemplate /${name}`),
+    )
+    const page = readFileSync(join(root, 'docs/clusters.md'), 'utf8')
+    const [first = ''] = /```yaml\n[\s\S]*?```/.exec(page) ?? []
+    const named = [...first.matchAll(/TemplateRef:\n +name: (\S+)/g)].map(([, name]) => name!)
+    assert.deepEqual(named, ['vpc', 'eks-controlplane'])
+  })
+
   it('writes a repository for clusterctl and keeps the versions that are there', () => {
     const list = (folder: string) => readdirSync(join(dist, 'repository', folder)).sort()
     for (const provider of ['infrastructure-capt', 'control-plane-capt'])

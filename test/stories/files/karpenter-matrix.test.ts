@@ -63,7 +63,7 @@ describe('capt matrix check', () => {
       [code, stdout],
       [
         1,
-        'Kubernetes 1.34, Karpenter 1.0.7\n  forbidden  Karpenter 1.0.7 supports Kubernetes 1.25 to 1.31, not 1.34  CAPT_MATRIX_FORBIDDEN\n             use Karpenter 1.14.1 for Kubernetes 1.34 (docs/compatibility.md)\n',
+        'Kubernetes 1.34, Karpenter 1.0.7\n  forbidden  Karpenter 1.0.7 supports Kubernetes 1.25 to 1.31, not 1.34  CAPT_MATRIX_FORBIDDEN\n             use Karpenter 1.14.1 for Kubernetes 1.34 (capt matrix)\n',
       ],
     )
   })

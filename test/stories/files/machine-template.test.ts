@@ -2,17 +2,13 @@
 // everything that the controller sends.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { CAPTMachine } from '#api'
-import { TEMPLATES } from '../../../scripts/templates.ts'
+import { moduleText as source, TEMPLATES } from '../../../scripts/template-modules.ts'
 import { machineRequest } from '../../../src/controllers/machine/variables.ts'
 import { findTool } from '../../support/tools.ts'
 
-const root = join(import.meta.dirname, '../../..')
 const FOLDERS = [TEMPLATES.machine.folder, TEMPLATES.simulatedMachine.folder] as const
-const source = (folder: string) => readFileSync(join(root, 'templates', folder, 'main.tf'), 'utf8')
 const namesOf = (folder: string, block: string) =>
   [...source(folder).matchAll(new RegExp(`^${block} "(\\w+)"`, 'gm'))].map(([, name]) => name).toSorted()
 
@@ -39,7 +35,7 @@ describe('the templates for machines', () => {
     const values = { assume_role_arn: 'arn', assume_role_external_id: 'id' }
     const home = { apply: 'eks', clusterName: 'demo', region: 'eu-west-1', values, credentials: {} }
     const { spec } = machineRequest(machine, {
-      ...{ cluster: 'demo', home, nodeGroup: 'nodes', userDataSecret: 's', zone: 'a' },
+      ...{ cluster: 'demo', home, nodeGroup: 'nodes', userDataSecret: 's', zone: 'a', version: '1.34' },
       labels: { c: 'd' },
     })
     const sent = [...Object.keys(spec.variables), ...Object.keys(spec.values), 'user_data'].toSorted()
@@ -59,6 +55,6 @@ describe('the templates for machines', () => {
 
   const terraform = findTool('terraform')
   it('are formatted', { skip: terraform ? false : 'terraform is missing' }, () => {
-    for (const folder of FOLDERS) execFileSync(terraform!, ['fmt', '-check', join(root, 'templates', folder)])
+    for (const folder of FOLDERS) execFileSync(terraform!, ['fmt', '-check', '-'], { input: source(folder) })
   })
 })

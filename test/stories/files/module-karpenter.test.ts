@@ -100,6 +100,13 @@ describe('the Karpenter module', () => {
   it('keeps the token out of plans and logs', () =>
     assert.match(read('variables.tf'), /variable "eks_auth_token" \{[^}]*sensitive\s+= true/))
 
+  it('adds the entry of aws-auth with the token it was given, which no destroy can know', () => {
+    const [, add, remove] = read('update_aws_auth.tf').split('provisioner "local-exec"')
+    assert.match(add!, /aws-auth-add[^}]*AUTH_TOKEN\s+= var\.eks_auth_token/)
+    assert.match(remove!, /when\s+= destroy[^}]*aws-auth-remove/)
+    assert.doesNotMatch(remove!, /var\./)
+  })
+
   it('names only variables it has in the example', () => {
     const named = [...read('example/example.tfvars').matchAll(/^(\w+)\s*=/gm)].map((match) => match[1]!)
     assert.ok(named.includes('eks_cluster_name'))

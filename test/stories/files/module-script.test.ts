@@ -258,6 +258,12 @@ describe('a destroy', () => {
     assert.equal((await run('gate')).code, 1)
   })
 
+  it('takes the token of the variable before that of the environment', async () => {
+    cluster.tokens.clear()
+    assert.equal((await run('gate', { AUTH_TOKEN: 'of-the-variable' })).code, 0)
+    assert.deepEqual([...cluster.tokens], ['Bearer of-the-variable'])
+  })
+
   it('needs a token', async () => {
     const { code, stderr } = await run('gate', { KUBE_TOKEN: '', PATH: '/usr/bin:/bin' })
     assert.equal(code, 1)

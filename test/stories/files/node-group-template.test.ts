@@ -2,17 +2,15 @@
 // terraform itself where it is installed.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import type { JsonObject } from '#lib'
-import { TEMPLATES } from '../../../scripts/templates.ts'
+import { moduleText as source, TEMPLATES } from '../../../scripts/template-modules.ts'
 import { type Block, scanHcl } from '../../../src/engine/render/hcl.ts'
 import { findTool } from '../../support/tools.ts'
 
-const source = (folder: string): string =>
-  readFileSync(join(import.meta.dirname, '../../../templates', folder, 'main.tf'), 'utf8')
 const AWS = TEMPLATES.nodeGroup.folder
 const TWIN = TEMPLATES.simulatedNodeGroup.folder
 const named = (folder: string, type: string): ReadonlyMap<string, Block['attributes']> =>

@@ -1,7 +1,12 @@
 // Alerts and dashboard name only numbers that the program has, and every alert says what to do. test/real lets each fire.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ALERT_CASES, alerts, dashboardQueries, metricsIn, registeredMetrics } from '../../support/prometheus.ts'
+
+/** The type of a line that Terraform's own output gets between its lines. */
+const NO_METRIC = 'capt_mark'
 
 describe('config/prometheus', () => {
   const registered = registeredMetrics()
@@ -22,6 +27,14 @@ describe('config/prometheus', () => {
     assert.deepEqual(
       ours.filter((name) => !used.has(name)),
       ['capt_kubeconfig_refreshes_total'],
+    )
+  })
+
+  it('leaves out no metric in the table of docs/operations.md', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
+    assert.deepEqual(
+      [...registered].filter((name) => name.startsWith('capt_') && name !== NO_METRIC && !page.includes(`\`${name}\``)),
+      [],
     )
   })
 

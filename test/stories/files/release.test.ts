@@ -69,6 +69,7 @@ describe('the version', () => {
       `package-lock.json has version ${CURRENT}, not 9.9.9`,
       `config/manager/kustomization.yaml has version ${CURRENT}, not 9.9.9`,
       `config/manager-job-engine/kustomization.yaml has version ${CURRENT}, not 9.9.9`,
+      `docs/get-capt.md has version ${CURRENT}, not 9.9.9`,
       `charts/capt/Chart.yaml has version ${CURRENT}, not 9.9.9`,
       'config/metadata.yaml does not list the minor of 9.9.9',
     ]))

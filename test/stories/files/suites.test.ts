@@ -5,7 +5,16 @@ import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { ALLOWED_SKIPS, findMisplaced, isAllowed, renderSummary, SUITES, skipsIn, suiteOf } from '../../suites.ts'
+import {
+  ALLOWED_SKIPS,
+  filesOf,
+  findMisplaced,
+  isAllowed,
+  renderSummary,
+  SUITES,
+  skipsIn,
+  suiteOf,
+} from '../../suites.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -34,6 +43,16 @@ describe('the suites', () => {
   ] as const)
     it(`run ${file} in ${suite}`, () => assert.equal(suiteOf(file)?.name, suite))
 
+  it('start their longest files first, and run every file once', () => {
+    const files = globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root })
+    for (const suite of SUITES) {
+      const ordered = filesOf(suite, files)
+      const { longest = [] } = suite
+      assert.deepEqual(ordered.slice(0, longest.length), longest, `${suite.name} has these files`)
+      assert.deepEqual([...ordered].sort(), files.filter((file) => suiteOf(file)?.name === suite.name).sort())
+    }
+  })
+
   it('stay within 18 minutes together, and what ships within six', () => {
     const budget = (names: readonly string[]) =>
       SUITES.filter(({ name }) => names.includes(name)).reduce((sum, { budgetSeconds }) => sum + budgetSeconds, 0)
@@ -49,18 +68,25 @@ describe('the summary', () => {
 
   it('ends with what passed and failed', () =>
     assert.match(
-      renderSummary({ seconds: new Map([['unit', 12.4]]), skips: [], refused: [], counts }),
+      renderSummary({ seconds: new Map([['unit', 12.4]]), files: new Map(), skips: [], refused: [], counts }),
       /\n {2}unit {8}12 s of +\d+ s\n10 passed, 0 failed, 0 skipped\n$/,
     ))
+
+  it('names the slowest files', () => {
+    const files = new Map(Array.from({ length: 20 }, (_, i) => [`test/${i}.test.ts`, i]))
+    const text = renderSummary({ seconds: new Map(), files, skips: [], refused: [], counts })
+    assert.match(text, /\nslowest files\n {5}19 s {2}test\/19\.test\.ts\n/)
+    assert.equal(text.match(/ s {2}test\//g)?.length, 8)
+  })
 
   it('names every skip, and counts it as a failure where it is refused', () => {
     const seconds = new Map<string, number>()
     assert.match(
-      renderSummary({ seconds, skips: [skip], refused: [], counts }),
+      renderSummary({ seconds, files: new Map(), skips: [skip], refused: [], counts }),
       /\n {2}skipped {2}test\/x\.test\.ts: needs kubectl: kubectl is not installed\n10 passed, 0 failed, 1 skipped\n$/,
     )
     assert.match(
-      renderSummary({ seconds, skips: [skip], refused: [skip], counts }),
+      renderSummary({ seconds, files: new Map(), skips: [skip], refused: [skip], counts }),
       /failed, skipped in CI {2}test\/x\.test\.ts: needs kubectl.*\n10 passed, 1 failed, 0 skipped\n$/,
     )
   })
@@ -73,7 +99,7 @@ describe('the summary', () => {
 
   it('says which suite took longer than it may', () =>
     assert.match(
-      renderSummary({ seconds: new Map([['shipped', 400]]), skips: [], refused: [], counts }),
+      renderSummary({ seconds: new Map([['shipped', 400]]), files: new Map(), skips: [], refused: [], counts }),
       /shipped +400 s of +\d+ s {2}over budget\n/,
     ))
 
@@ -84,44 +110,59 @@ describe('the summary', () => {
   })
 })
 
+/** Runs a file in a copy of test/. */
+function runFile(source: string, env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'capt-suites-'))
+  try {
+    for (const name of ['run.ts', 'suites.ts', 'support/tools.ts', 'support/secrets/planted.ts']) {
+      const text = readFileSync(join(root, 'test', name), 'utf8')
+      spawnSync('mkdir', ['-p', join(folder, 'test/cli'), join(folder, 'test/support/secrets')])
+      writeFileSync(join(folder, 'test', name), text)
+    }
+    writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'test/cli/x.test.ts'), source)
+    const { NODE_TEST_CONTEXT: _context, CI: _ci, ...clean } = process.env
+    return spawnSync(process.execPath, [join(folder, 'test/run.ts')], { env: { ...clean, ...env }, encoding: 'utf8' })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 describe('a test file without its tool', () => {
-  /** A file in a copy of test/ that wants a tool nobody has. */
-  const runFile = (env: Readonly<Record<string, string>>) => {
-    const folder = mkdtempSync(join(tmpdir(), 'capt-suites-'))
-    try {
-      for (const name of ['run.ts', 'suites.ts', 'support/tools.ts']) {
-        const text = readFileSync(join(root, 'test', name), 'utf8')
-        spawnSync('mkdir', ['-p', join(folder, 'test/cli'), join(folder, 'test/support')])
-        writeFileSync(join(folder, 'test', name), text)
-      }
-      writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-      symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-      writeFileSync(
-        join(folder, 'test/cli/x.test.ts'),
-        `import { it } from 'node:test'
+  /** It wants a tool that nobody has. */
+  const source = `import { it } from 'node:test'
 import { findTool } from '../support/tools.ts'
 it('is there', () => undefined)
 if (findTool('no-such-tool')) it('uses it', () => undefined)
-`,
-      )
-      const { NODE_TEST_CONTEXT: _context, CI: _ci, ...clean } = process.env
-      return spawnSync(process.execPath, [join(folder, 'test/run.ts')], { env: { ...clean, ...env }, encoding: 'utf8' })
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
-  }
+`
 
   it('is named in the summary', () => {
-    const { status, stdout, stderr } = runFile({})
+    const { status, stdout, stderr } = runFile(source)
     assert.equal(status, 0, stdout + stderr)
     assert.match(stdout, /skipped {2}test\/cli\/x\.test\.ts: needs no-such-tool/)
     assert.match(stdout, /\n1 passed, 0 failed, 1 skipped\n$/)
   })
 
   it('fails in CI', () => {
-    const { status, stdout } = runFile({ CI: 'true' })
+    const { status, stdout } = runFile(source, { CI: 'true' })
     assert.equal(status, 1)
     assert.match(stdout, /failed, skipped in CI {2}test\/cli\/x\.test\.ts: needs no-such-tool/)
     assert.match(stdout, /\n1 passed, 1 failed, 0 skipped\n$/)
   })
+})
+
+describe('a test file that prints a secret of the suites', () => {
+  for (const [what, printed] of [
+    ['as it is', "planted('printed')"],
+    ['in base64', "Buffer.from(planted('printed')).toString('base64')"],
+  ] as const)
+    it(`fails the run: ${what}`, () => {
+      const { status, stdout, stderr } = runFile(`import { it } from 'node:test'
+import { planted } from '../support/secrets/planted.ts'
+it('is there', () => console.log('password', ${printed}))
+`)
+      assert.equal(status, 1, stdout + stderr)
+      assert.match(stdout, /\nsecrets that were printed\n {2}\S+\n1 passed, 1 failed, 0 skipped\n$/)
+    })
 })

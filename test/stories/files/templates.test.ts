@@ -2,7 +2,7 @@
 // installed, and to the schema of our kinds.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
@@ -17,15 +17,15 @@ import {
 } from '#api'
 import { isPlainObject, type JsonObject } from '#lib'
 import { clusterClass } from '../../../scripts/cluster-class.ts'
-import { clusterClassText, flavourTexts, simulationExample, TEMPLATES } from '../../../scripts/templates.ts'
+import { moduleText as source, TEMPLATES } from '../../../scripts/template-modules.ts'
+import { clusterClassText, flavourTexts, simulationExample } from '../../../scripts/templates.ts'
 import { vpcRequest } from '../../../src/controllers/cluster/variables.ts'
 import { eksRequest, networkOf } from '../../../src/controllers/control-plane/variables.ts'
 import { type Block, scanHcl } from '../../../src/engine/render/hcl.ts'
 import { wholeClusterSpec, wholePlaneSpec } from '../../support/cluster/field-rows.ts'
 import { findTool } from '../../support/tools.ts'
 
-const root = join(import.meta.dirname, '../../..')
-const source = (folder: string): string => readFileSync(join(root, 'templates', folder, 'main.tf'), 'utf8')
+const TEMPLATE_FOLDER = join(import.meta.dirname, '../../../templates')
 const AWS = [TEMPLATES.vpc.folder, TEMPLATES.eks.folder] as const
 const TWINS = [
   [TEMPLATES.vpc.folder, TEMPLATES.simulatedVpc.folder],
@@ -114,6 +114,11 @@ const MODULES: Readonly<Record<string, Module>> = {
   },
 }
 
+/** Outputs that are no text. */
+const SHAPES: Readonly<Record<string, string>> = {
+  eks_managed_node_groups: '{ controllers = { node_group_id = "demo:controllers-1" } }',
+}
+
 const LAPTOP = 'arn:aws:iam::111122223333:role/laptop'
 const MANAGER = 'arn:aws:iam::111122223333:role/manager'
 
@@ -142,7 +147,7 @@ describe('templates for AWS', () => {
         const module = MODULES[unquote(address)] ?? assert.fail(`${name} has an unknown source ${address}`)
         assert.equal(unquote(version), module.version, name)
         const strange = Object.keys(inputs).filter((input) => !module.inputs.includes(input))
-        assert.deepEqual(strange, [], `module ${name} has no such input`)
+        assert.deepEqual(strange, [], `add ${strange} to MODULES[${address}].inputs if the pinned module has it`)
         assert.deepEqual(
           module.needed.filter((input) => inputs[input] === undefined),
           [],
@@ -157,7 +162,10 @@ describe('templates for AWS', () => {
       assert.ok(references.length > 0)
       for (const [reference, name, output] of references) {
         const module = MODULES[unquote(modules.get(name!)?.['source'])]
-        assert.ok(module?.outputs.includes(output!), `${reference} does not exist`)
+        assert.ok(
+          module?.outputs.includes(output!),
+          `${reference}: add ${output} to MODULES[…].outputs if the pinned module has it`,
+        )
       }
     })
 
@@ -180,6 +188,9 @@ describe('templates for AWS', () => {
     assert.match(pin, /triggers_replace = \[var\.kubernetes_version\]/, 'an upgrade chooses again')
     assert.match(pin, /ignore_changes = \[input\]/, 'what was chosen is kept')
     assert.match(text, /addon_version = version == null \? terraform_data\.addon_version\[name\]\.output : version/)
+    const image = block('resource "terraform_data" "node_image"')
+    assert.match(image, /triggers_replace = \[var\.kubernetes_version\]/)
+    assert.match(image, /ignore_changes = \[input\]/)
     assert.match(block('module "eks"'), /use_latest_ami_release_version = false/)
     const floating = Object.values(TEMPLATES).flatMap(({ folder }) =>
       [...source(folder).matchAll(/most_recent += true/g)].map(() => folder),
@@ -211,6 +222,15 @@ describe('templates for AWS', () => {
     const run = (kubernetes_version: string, newest: string) => ({ kubernetes_version, newest })
     const runs = [run('1.33', 'v1'), run('1.33', 'v2'), run('1.34', 'v3')]
     assert.deepEqual(pinnedBy(`${given}${fixed}\n`, runs), ['v1', 'v1', 'v3'])
+  })
+
+  it('choose the image of the nodes once and again with the Kubernetes version', { skip }, () => {
+    const pin = /resource "terraform_data" "node_image" \{[\s\S]*?\n\}/.exec(source(TEMPLATES.eks.folder))![0]
+    const given = `variable "auto_mode" { default = false }\nvariable "kubernetes_version" {}\nvariable "newest" {}\noutput "pinned" { value = terraform_data.node_image[0].output }\n`
+    const fixed = pin.replace('data.aws_ssm_parameter.node_image[0].insecure_value', 'var.newest')
+    const run = (kubernetes_version: string, newest: string) => ({ kubernetes_version, newest })
+    const runs = [run('1.33', '1.33.1-20261002'), run('1.33', '1.33.2-20261102'), run('1.34', '1.34.1-20261102')]
+    assert.deepEqual(pinnedBy(`${given}${fixed}\n`, runs), ['al2023@v20261002', 'al2023@v20261002', 'al2023@v20261102'])
   })
 
   it('keep the zones of a network when AWS opens another', { skip }, () => {
@@ -260,6 +280,15 @@ describe('what controllers send', () => {
         [],
       )
       assert.ok(Object.keys(values ?? {}).length >= 4)
+    })
+
+  for (const folder of AWS)
+    it(`${folder}: uses every input that it declares`, () => {
+      const text = source(folder)
+      const unused = [...named(folder, 'variable').keys()].filter(
+        (name) => !new RegExp(`\\bvar\\.${name}\\b`).test(text),
+      )
+      assert.deepEqual(unused, [], 'a field that sets it would have no effect')
     })
 })
 
@@ -337,7 +366,8 @@ describe('to terraform, the templates', () => {
       // What the module is given can be read back from the plan.
       const given = inputs.map((name) => `${name} = var.${name}`).join('\n')
       put(`module-${i}/main.tf`, `resource "terraform_data" "inputs" {\n  input = {\n${given}\n  }\n}\n`)
-      put(`module-${i}/outputs.tf`, outputs.map((name) => `output "${name}" { value = "${name}" }\n`).join(''))
+      const textOf = (name: string) => SHAPES[name] ?? JSON.stringify(name)
+      put(`module-${i}/outputs.tf`, outputs.map((name) => `output "${name}" {\nvalue = ${textOf(name)}\n}\n`).join(''))
     }
     const init = terraform(dir, 'init', '-input=false', '-no-color')
     assert.equal(init.status, 0, init.text)
@@ -366,6 +396,7 @@ describe('to terraform, the templates', () => {
         /data\.aws_eks_addon_version\.newest/g,
         '{ for name, version in local.chosen : name => { version = "v0" } if version == null }',
       ],
+      [/data\.aws_ssm_parameter\.node_image\[0\]\.insecure_value/g, '"1.35.2-20261102"'],
       [/data\.aws_iam_roles\.taken\[0\]\.names/g, 'var.taken'],
       [/data\.aws_caller_identity\.current\.account_id/g, '"111122223333"'],
     ]
@@ -432,7 +463,7 @@ describe('to terraform, the templates', () => {
       if (length <= 29) assert.equal(names[0]![0], `${name}x-cluster`, 'roles that exist keep their names')
     })
 
-  it('give access to the principal that made the cluster, whoever applies later', (t) => {
+  it('give access to the principal that made the cluster, also when another one applies later', (t) => {
     if (!isHere(t)) return
     const access = JSON.stringify([
       { principal_arn: MANAGER, policies: [{ name: 'AmazonEKSClusterAdminPolicy' }] },
@@ -449,7 +480,7 @@ describe('to terraform, the templates', () => {
       'one entry for each principal',
     )
     assert.notEqual(first['enable_cluster_creator_admin_permissions'], true)
-    assert.deepEqual(first['kms_key_administrators'], [LAPTOP], 'left out, the module names whoever applies')
+    assert.deepEqual(first['kms_key_administrators'], [LAPTOP], 'left out, the module names the caller')
     const tags = first['cluster_tags'] as Record<string, string>
     const moved = inputsOf({ access, caller: MANAGER, made_tags: JSON.stringify(tags) })['eks']!
     assert.deepEqual(moved, first, 'a move to another identity plans nothing')
@@ -484,15 +515,34 @@ describe('to terraform, the templates', () => {
     assert.equal(eks!['node_iam_role_name'], 'AutoModeNodeRole-demo')
     const plain = inputsOf({})
     assert.deepEqual([plain['eks']!['compute_config'] ?? null, plain['karpenter']!['create']], [null, true])
-    assert.deepEqual(Object.keys(plain['eks']!['eks_managed_node_groups'] as object), ['controllers'])
+    const groups = plain['eks']!['eks_managed_node_groups'] as Readonly<Record<string, JsonObject>>
+    assert.deepEqual(
+      Object.entries(groups).map(([key, { name, iam_role_name }]) => [key, name, iam_role_name]),
+      [['controllers', 'controllers', 'controllers-eks-node-group']],
+    )
+  })
+
+  it('make no node group for controllers when a pool has taken its place', (t) => {
+    if (!isHere(t)) return
+    const { eks, karpenter } = inputsOf({ bootstrap_size: '0' })
+    assert.deepEqual([eks!['eks_managed_node_groups'], karpenter!['create']], [{}, true])
+  })
+
+  it('make another node group for controllers when their number changes, with the role of the first', (t) => {
+    if (!isHere(t)) return
+    const { eks } = inputsOf({ bootstrap_size: '3' })
+    const { controllers } = eks!['eks_managed_node_groups'] as Readonly<Record<string, JsonObject>>
+    // A new name replaces the group. The module would ignore the new number of nodes, and EKS refuse the new bounds.
+    assert.deepEqual(
+      ['name', 'min_size', 'desired_size', 'iam_role_name'].map((input) => controllers![input]),
+      ['controllers-3', 3, 3, 'controllers-eks-node-group'],
+    )
   })
 
   it('are formatted', (t) => {
     if (!isHere(t)) return
-    for (const folder of ALL) {
-      const { status, text } = terraform(join(root, 'templates', folder), 'fmt', '-check', '-diff', '-no-color')
-      assert.equal(status, 0, text)
-    }
+    const { status, text } = terraform(TEMPLATE_FOLDER, 'fmt', '-check', '-recursive', '-diff', '-no-color')
+    assert.equal(status, 0, text)
   })
 
   const GOOD: Readonly<Record<string, string>> = {
@@ -523,7 +573,7 @@ describe('to terraform, the templates', () => {
     access: ['[{"principal_arn":"arn:aws:sts::111122223333:assumed-role/laptop/session"}]'],
     endpoint_public_access_cidrs: ['["everybody"]'],
     identity: ['password'],
-    bootstrap_size: ['0'],
+    bootstrap_size: ['-1'],
   }
   const flags = (folder: string, values: Readonly<Record<string, string>>) =>
     [...named(folder, 'variable').keys()].filter((name) => name in values).map((name) => `-var=${name}=${values[name]}`)
@@ -541,11 +591,8 @@ describe('to terraform, the templates', () => {
     it(`${folder}: refuses each wrong value and says what would be right`, (t) => {
       const checked = [...named(folder, 'variable').keys()].filter((name) => validationOf(folder, name))
       assert.ok(checked.length > 0)
-      assert.deepEqual(
-        checked.filter((name) => !WRONG[name]),
-        [],
-        'a check nobody has tried',
-      )
+      const untried = checked.filter((name) => !WRONG[name])
+      assert.deepEqual(untried, [], `add a wrong value for ${untried} to WRONG`)
       if (!isHere(t)) return
       const dir = workspace(folder)
       // All wrong values of a round go into one plan: terraform names every one of them.
@@ -645,8 +692,11 @@ describe('the ClusterClass', () => {
       [
         ...written.map(({ valueFrom }) => valueFrom?.variable ?? valueFrom?.template ?? ''),
         ...patches.map(({ enabledIf }) => enabledIf ?? ''),
-      ].flatMap((text) => (/^\w+$/.test(text) ? [text] : [...text.matchAll(/\.(\w+)/g)].map((match) => match[1]!))),
+      ].flatMap((text) =>
+        /^[\w.]+$/.test(text) ? [text.split('.')[0]!] : [...text.matchAll(/[\s(]\.(\w+)/g)].map((match) => match[1]!),
+      ),
     )
+    used.delete('builtin')
     assert.deepEqual([...used].sort(), variables.map(({ name }) => name).sort())
   })
 
@@ -670,7 +720,7 @@ describe('the ClusterClass', () => {
   })
 
   it('comes with templates that fit their schema', () => {
-    assert.equal(templates.length, 4)
+    assert.equal(templates.length, 5)
     for (const object of templates) {
       const kind = ALL_KINDS.find(({ kind }) => kind === object.kind)!
       assert.deepEqual(
@@ -685,6 +735,7 @@ describe('the ClusterClass', () => {
     assert.ok(!text.includes('${'))
     for (const object of manifests(text)) assert.equal(object.metadata.namespace, undefined, object.kind)
     const names = new Set(ofKind(manifests(text), 'WorkspaceTemplate').map(({ metadata }) => metadata.name))
+    // The machine template has text to substitute: docs/nodes.md says to apply it.
     for (const name of ['vpcTemplate', 'controlPlaneTemplate', 'nodeGroupTemplate']) {
       const fallback = variables.find((variable) => variable.name === name)?.schema.openAPIV3Schema.default
       assert.ok(names.has(fallback as string), `the default of ${name} is not delivered with the class`)

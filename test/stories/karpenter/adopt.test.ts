@@ -1,6 +1,7 @@
-// An EKS cluster that capt did not make, adopted through the shipped program: kubeconfig and add-ons work, a deletion detaches it, and the
-// account is as it was. AWS is moto with the stand-in; the workload behind the Kubernetes API is simulated.
+// An EKS cluster that capt did not make, adopted through the shipped program and kubectl: kubeconfig and add-ons work, a deletion detaches
+// it, and the account is as it was. AWS is moto with the stand-in; the workload behind the Kubernetes API is simulated.
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { parseAllDocuments } from 'yaml'
@@ -8,6 +9,8 @@ import {
   AddonDelivery,
   type AnyObject,
   CAPTControlPlane,
+  CAPTMachine,
+  CAPTMachinePool,
   clusterKind,
   conditionOf,
   DeploymentKind,
@@ -19,9 +22,10 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { connect, loadKubeconfig } from '#kube'
-import { type Shipped, shippedProgram, type UpHome, waitUntil } from '../../shipped/support.ts'
-import { CLUSTER, type ExistingCluster, startExistingCluster } from '../../support/aws/existing-cluster.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../../shipped/support.ts'
+import { CLUSTER, type ExistingCluster, REGION, startExistingCluster } from '../../support/aws/existing-cluster.ts'
 import { findMoto } from '../../support/aws/moto.ts'
+import { type Story, storyOf } from '../../support/golden/story.ts'
 
 const HelmReleaseKind: KindRef = {
   group: 'helm.toolkit.fluxcd.io',
@@ -30,18 +34,30 @@ const HelmReleaseKind: KindRef = {
   plural: 'helmreleases',
   namespaced: true,
 }
+const ROOT = join(import.meta.dirname, '../../..')
 const program = findMoto()
-const skip = program === undefined && 'not installed: moto'
+const skip = (program === undefined && 'not installed: moto') || (!kubectlPath && 'not installed: kubectl')
+
+/** What moto makes up, names of machines, and an age before the last column. */
+const steady = (text: string) =>
+  text
+    .replace(/\b(vpc|subnet|sg)-[0-9a-f]{8,}/g, '$1-ID')
+    .replace(/\/id\/[0-9A-Za-z]+/g, '/id/ISSUER')
+    .replace(/demo-machines-[a-z0-9]+-[a-z0-9]{5}\b/g, 'demo-machines-ID')
+    .replace(/AGE +MESSAGE/g, 'AGE MESSAGE')
+    .replace(/(127\.0\.0\.1 +)\d+\w* *$/gm, '$1AGE')
 
 describe('capt adopt', { skip, timeout: 600_000 }, () => {
   let shipped: Shipped
   let site: ExistingCluster
   let home: UpHome
+  let story: Story
   let connection: ReturnType<typeof connect>
   let untouched: Readonly<Record<string, unknown>>
 
   before(async () => {
     shipped = shippedProgram()
+    story = storyOf(shipped, () => home.kubeconfig, steady)
     site = await startExistingCluster(program!, shipped.folder)
     untouched = await site.account()
     const service = { selector: { app: 'source-controller' }, ports: [{ port: 80 }] }
@@ -58,22 +74,20 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
 
   const key = { namespace: 'default', name: CLUSTER }
   const adopt = (...more: readonly string[]) =>
-    shipped.capt(['adopt', ...more, '--kubeconfig', home.kubeconfig], {
-      env: { ...shipped.env, ...site.env },
-      timeoutMs: 180_000,
-    })
+    story.capt(['adopt', ...more], { env: { ...shipped.env, ...site.env }, timeoutMs: 180_000 })
   const plane = () => connection.objects.get<CAPTControlPlane>(CAPTControlPlane, key)
 
-  const detach = async () => {
-    const args = ['delete', 'cluster', CLUSTER, '--yes', '--wait', '2m', '--kubeconfig', home.kubeconfig]
-    const gone = await shipped.capt(args, { timeoutMs: 180_000 })
-    assert.equal(gone.code, 0, gone.out + gone.err)
-    await waitUntil('the end of the Cluster', async () => {
+  const kubectl = async (...args: readonly string[]) => {
+    const { code, out, err } = await story.kubectl(args, { cwd: ROOT, timeoutMs: 180_000 })
+    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${out}${err}`)
+    return out
+  }
+
+  const detached = () =>
+    waitUntil('the end of the Cluster', async () => {
       const left = await connection.objects.get(clusterKind('v1beta2'), key)
       return left === undefined && (await plane()) === undefined
     })
-    return gone
-  }
 
   it('prints the manifest and changes nothing without --yes', async () => {
     const { code, out, err } = await adopt(CLUSTER)
@@ -94,6 +108,7 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
     assert.equal(found.status?.phase, 'Ready')
     assert.equal(found.status?.version, 'v1.35.0')
     assert.equal(conditionOf(found, 'Adopted')?.status, 'True')
+    assert.match(await kubectl('get', 'captcontrolplane', CLUSTER), /^demo +True +Ready +v1\.35\.0 +127\.0\.0\.1 /m)
     const secret = await connection.objects.get<Secret>(SecretKind, { ...key, name: `${CLUSTER}-kubeconfig` })
     assert.match(Buffer.from(secret!.data!['value']!, 'base64').toString(), /token: k8s-aws-v1\./)
     const nodes = await shipped.capt(['kubeconfig', CLUSTER, '--kubeconfig', home.kubeconfig])
@@ -101,6 +116,40 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
     const delivery = await connection.objects.get<AddonDelivery>(AddonDelivery, key)
     assert.match(delivery?.status?.stages?.find(({ name }) => name === 'flux')?.adopted ?? '', /^2\./)
     for await (const apply of connection.objects.list(WorkspaceTemplateApply, {})) assert.fail(apply.metadata.name)
+  })
+
+  it('has node groups and machines that capt makes for it, by runs that wait for no other', async () => {
+    await kubectl('apply', '-f', 'examples/node-pool.yaml', '-f', 'examples/machines.yaml')
+    const provisioned = '--for=jsonpath={.status.initialization.provisioned}=true'
+    await kubectl('wait', provisioned, 'captmachinepool/demo-workers', '--timeout=120s')
+    await kubectl(
+      'wait',
+      '--for=jsonpath={.status.replicas}=2',
+      'captmachinedeployment/demo-machines',
+      '--timeout=120s',
+    )
+    await kubectl('wait', '--for=condition=InstanceReady', 'captmachines', '--all', '--timeout=120s')
+    const all = async <T extends AnyObject>(kind: KindRef): Promise<readonly T[]> => {
+      const found: T[] = []
+      for await (const one of connection.objects.list<T>(kind, { namespace: 'default' })) found.push(one)
+      return found
+    }
+    const machines = await all<CAPTMachine>(CAPTMachine)
+    assert.deepEqual(
+      machines.map((machine) => conditionOf(machine, 'InstanceReady')?.status),
+      ['True', 'True'],
+    )
+    const pools = await all<CAPTMachinePool>(CAPTMachinePool)
+    assert.deepEqual(
+      pools.map(({ status }) => status?.initialization?.provisioned),
+      [true],
+    )
+    const runs = await all<WorkspaceTemplateApply>(WorkspaceTemplateApply)
+    for (const { metadata, spec } of runs) {
+      assert.partialDeepStrictEqual(spec.variables, { cluster_name: CLUSTER, region: REGION }, metadata.name)
+      assert.deepEqual(spec.waitForWorkspaces ?? [], [], metadata.name)
+    }
+    assert.equal(runs.length, pools.length + machines.length)
   })
 
   it('takes over a Karpenter that Helm installed, with its namespace, version and values', async () => {
@@ -151,10 +200,15 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
       metadata: shop,
       spec: balancer,
     } as never)
-    const gone = await detach()
+    const args = ['delete', 'cluster', CLUSTER, '--yes', '--wait', '2m']
+    const gone = await story.capt(args, { timeoutMs: 180_000 })
+    assert.equal(gone.code, 0, gone.out + gone.err)
+    await detached()
     assert.match(gone.out + gone.err, /control plane: detached/)
     assert.match(gone.out + gone.err, /EKS cluster demo and its workloads, which capt did not make/)
     assert.deepEqual(await site.account(), untouched)
+    for (const kind of [CAPTMachine, CAPTMachinePool, WorkspaceTemplateApply])
+      for await (const { metadata } of connection.objects.list(kind, {})) assert.fail(`${kind.kind} ${metadata.name}`)
     const service = await site.objects.get(ServiceKind, shop)
     assert.ok(service && !service.metadata.deletionTimestamp, 'load balancers of a cluster that lives stay')
     const answer = await site.moto.rest('eks', 'eu-west-1', 'GET', `/clusters/${CLUSTER}`)
@@ -171,10 +225,14 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
     const read = () => site.objects.get<AnyObject & { readonly spec: object }>(HelmReleaseKind, release)
     await waitUntil('the HelmRelease of Karpenter', async () => (await read()) !== undefined, 120_000)
     assert.partialDeepStrictEqual((await read())?.spec, { releaseName: 'karpenter', values: { replicas: 1 } })
-    await detach()
+    await kubectl('delete', 'cluster', CLUSTER, '--timeout=120s')
+    await detached()
+    assert.equal(await kubectl('get', 'clusters,captclusters,captcontrolplanes'), '')
     const kept = await read()
     assert.ok(kept && !kept.metadata.deletionTimestamp)
     assert.ok(await site.objects.get(DeploymentKind, release))
     assert.deepEqual(await site.account(), untouched)
   })
+
+  it('reads as golden/story-adopt.txt holds it', () => story.assertGolden('story-adopt'))
 })

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type ConfigMap, ConfigMapKind, DeploymentKind, type KindRef, NodeKind, type UnknownObject } from '#api'
-import { type Shipped, shippedProgram } from '../../shipped/support.ts'
-import { CLUSTER, type ExistingCluster, startExistingCluster } from '../../support/aws/existing-cluster.ts'
+import { type Shipped, shippedProgram, waitUntil } from '../../shipped/support.ts'
+import { CLUSTER, type ExistingCluster, REGION, startExistingCluster } from '../../support/aws/existing-cluster.ts'
 import { findMoto } from '../../support/aws/moto.ts'
 import type { Ran } from '../../support/tools.ts'
 
@@ -19,6 +19,7 @@ const NodePoolKind: KindRef = {
   plural: 'nodepools',
   namespaced: false,
 }
+const NodeClaimKind: KindRef = { ...NodePoolKind, kind: 'NodeClaim', plural: 'nodeclaims' }
 const EC2NodeClassKind: KindRef = {
   group: 'karpenter.k8s.aws',
   version: 'v1',
@@ -96,7 +97,7 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.deepEqual(await site.account(), untouched)
   })
 
-  it('names the missing permission, the missing cluster, and two security groups', async () => {
+  it('names the missing permission and the missing cluster', async () => {
     site.moto.standIn.before = ({ action }) =>
       action === 'iam:GetRole' ? { code: 'AccessDenied', status: 403 } : undefined
     const denied = await karpenter('plan')
@@ -106,31 +107,41 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     const missing = await shipped.capt(['karpenter', 'plan', 'nope'], { env: { ...shipped.env, ...site.env } })
     assert.equal(missing.code, 1)
     assert.match(missing.err, /no EKS cluster "nope" in eu-west-1: it has demo/)
-    const groups = [...(await site.ec2('DescribeSecurityGroups', {})).matchAll(/<groupId>(sg-[^<]+)</g)].map(
-      ([, id]) => id!,
-    )
-    const two = [...new Set(groups)].slice(0, 2)
-    const mine = await groupsOfVpc()
-    await site.ec2('CreateTags', {
-      'ResourceId.1': mine[0]!,
-      'ResourceId.2': mine[1]!,
-      'Tag.1.Key': 'karpenter.sh/discovery',
-      'Tag.1.Value': CLUSTER,
-    })
-    const ambiguous = await karpenter('install', '--yes')
-    await site.ec2('DeleteTags', {
-      'ResourceId.1': mine[0]!,
-      'ResourceId.2': mine[1]!,
-      'Tag.1.Key': 'karpenter.sh/discovery',
-    })
-    assert.equal(ambiguous.code, 1, two.join())
-    assert.match(ambiguous.err, /CAPT_KARPENTER_SECURITY_GROUP[\s\S]*nothing was changed/)
     assert.deepEqual(await site.account(), untouched)
   })
 
+  it('refuses two security groups and subnets of another cluster, and leaves a closed zone out, all at once', async () => {
+    const [first, second] = await groupsOfVpc()
+    const tag = (ids: readonly string[], value: string) => ({
+      ...Object.fromEntries(ids.map((id, i) => [`ResourceId.${i + 1}`, id])),
+      'Tag.1.Key': 'karpenter.sh/discovery',
+      'Tag.1.Value': value,
+    })
+    const tags = [tag([first!, second!], CLUSTER), tag([site.subnets[0]!], 'another')]
+    for (const one of tags) await site.ec2('CreateTags', one)
+    site.moto.standIn.closedZones = [`${REGION}b`]
+    const refused = await karpenter('install', '--yes')
+    site.moto.standIn.closedZones = []
+    for (const one of tags) await site.ec2('DeleteTags', one)
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /CAPT_KARPENTER_SECURITY_GROUP[\s\S]*nothing was changed/)
+    assert.match(refused.err, new RegExp(`--subnet: .*${site.subnets[0]}.*CAPT_KARPENTER_SUBNETS\\n.*--discovery-tag`))
+    assert.doesNotMatch(refused.err, new RegExp(site.subnets[1]!))
+    assert.deepEqual(await site.account(), untouched)
+  })
+
+  it('shows what somebody made by hand as found', async () => {
+    const trust = { Effect: 'Allow', Principal: { Service: 'ec2.amazonaws.com' }, Action: 'sts:AssumeRole' }
+    const document = JSON.stringify({ Version: '2012-10-17', Statement: [trust] })
+    await site.iam('CreateRole', { RoleName: 'KarpenterNodeRole-demo', AssumeRolePolicyDocument: document })
+    const { out } = await ok('plan')
+    await site.iam('DeleteRole', { RoleName: 'KarpenterNodeRole-demo' })
+    assert.match(out, /IAM role KarpenterNodeRole-demo +keep +.*found, and stays when capt uninstalls/)
+    assert.match(out, /IAM role KarpenterControllerRole-demo +create/)
+  })
+
   async function groupsOfVpc(): Promise<readonly string[]> {
-    const vpc = /<vpcId>([^<]+)</.exec(await site.ec2('DescribeSubnets', { 'SubnetId.1': site.subnets[0]! }))![1]!
-    const xml = await site.ec2('DescribeSecurityGroups', { 'Filter.1.Name': 'vpc-id', 'Filter.1.Value.1': vpc })
+    const xml = await site.ec2('DescribeSecurityGroups', { 'Filter.1.Name': 'vpc-id', 'Filter.1.Value.1': site.vpc })
     return [...new Set([...xml.matchAll(/<groupId>(sg-[^<]+)</g)].map(([, id]) => id!))]
   }
 
@@ -148,14 +159,26 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.equal(await site.objects.get(ConfigMapKind, JOURNAL), undefined)
   })
 
+  it('says that credentials expired in the middle, and that the same command continues', async () => {
+    let writes = 0
+    site.moto.standIn.before = ({ isWrite }) =>
+      isWrite && ++writes > 8 ? { code: 'ExpiredToken', status: 403 } : undefined
+    const expired = await karpenter('install', '--yes', '--version', '1.11.0')
+    site.moto.standIn.before = undefined
+    assert.equal(expired.code, 1)
+    assert.match(expired.err, /create \S+ [^\n]*:/)
+    assert.match(expired.err, /renew your credentials; then run the same command again to continue/)
+    assert.notDeepEqual(await site.account(), untouched)
+  })
+
   it('is installed by a command that is throttled and killed again and again, without duplicates', async () => {
     let throttled = 0
     site.moto.standIn.before = () => (throttled++ < 2 ? { code: 'ThrottlingException', status: 429 } : undefined)
     await ok('plan')
     site.moto.standIn.before = undefined
     assert.ok(throttled > 2)
-    const kills = await killedAgainAndAgain('install', () => 6, '--yes', '--wait', '1m', '--version', '1.11.0')
-    assert.ok(kills >= 3, `${kills} kills`)
+    const kills = await killedAgainAndAgain('install', () => 5, '--yes', '--wait', '1m', '--version', '1.11.0')
+    assert.ok(kills >= 2, `${kills} kills`)
     const account = (await site.account()) as {
       roles: string[]
       profiles: string[]
@@ -193,6 +216,23 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.match((await karpenter('doctor')).out, /cluster-autoscaler/)
   })
 
+  it('reads every list to its end: pages of one make the same plan', async () => {
+    const whole = await ok('plan', '-o', 'json')
+    const asked = new Map<string, number>()
+    site.moto.standIn.after = ({ action }) => void asked.set(action, (asked.get(action) ?? 0) + 1)
+    site.moto.standIn.pageSize = 1
+    const paged = await ok('plan', '-o', 'json')
+    site.moto.standIn.after = undefined
+    assert.deepEqual(JSON.parse(paged.out), JSON.parse(whole.out))
+    for (const [action, pages] of [
+      ['ec2:DescribeSubnets', 2],
+      ['ec2:DescribeSecurityGroups', 2],
+      ['iam:ListAttachedRolePolicies', 4],
+      ['eks:GET addons', 2],
+    ] as const)
+      assert.ok((asked.get(action) ?? 0) >= pages, `${action}: ${asked.get(action)}`)
+  })
+
   it('takes the place of the Cluster Autoscaler on request, and has nothing to do a second time', async () => {
     const replace = ['--replace-cluster-autoscaler', '--yes']
     const { err } = await ok('install', ...replace)
@@ -221,9 +261,40 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.match(journal!.data!['journal']!, /"version":"1.14.1"/)
   })
 
+  it('is not uninstalled while its controller is dead and a machine is left, which --force names first', async () => {
+    const key = { namespace: 'kube-system', name: 'karpenter' }
+    const scaled = async (replicas: number) => {
+      await site.objects.patch(DeploymentKind, key, { type: 'merge', body: { spec: { replicas } } })
+      await waitUntil(`${replicas} replicas`, async () => {
+        const one = await site.objects.get<UnknownObject & { status?: { availableReplicas?: number } }>(
+          DeploymentKind,
+          key,
+        )
+        return (one?.status?.availableReplicas ?? 0) === replicas
+      })
+    }
+    await scaled(0)
+    const nodeClassRef = { group: 'karpenter.k8s.aws', kind: 'EC2NodeClass', name: 'default' }
+    await site.objects.create(NodeClaimKind, {
+      apiVersion: 'karpenter.sh/v1',
+      kind: 'NodeClaim',
+      metadata: { name: 'left' },
+      spec: { nodeClassRef, requirements: [] },
+    } as never)
+    const { err } = await ok('uninstall', '--force', '--dry-run')
+    assert.match(err, /remove {2}NodeClaim left and its machine\n[\s\S]*orphan {2}NodeClaim left: nobody ends it\n/)
+    const refused = await karpenter('uninstall', '--yes')
+    assert.equal(refused.code, 1)
+    assert.match(refused.err, /nobody would end .*NodeClaim left {2}CAPT_KARPENTER_NOT_DRAINED\n.*--force/)
+    await site.objects.delete(NodeClaimKind, { name: 'left' })
+    await scaled(2)
+  })
+
   it('is uninstalled by a command that is killed again and again, and the account is as it was', async () => {
+    assert.equal(site.moto.standIn.pageSize, 1, 'its lists come in pages too')
     const kills = await killedAgainAndAgain('uninstall', (kills) => 4 * (kills + 1), '--yes', '--wait', '1m')
     assert.ok(kills >= 3, `${kills} kills`)
+    site.moto.standIn.pageSize = undefined
     assert.deepEqual(await site.account(), untouched)
     assert.equal(await site.objects.get(ConfigMapKind, JOURNAL), undefined)
     assert.equal(await site.objects.get(DeploymentKind, { namespace: 'kube-system', name: 'karpenter' }), undefined)

@@ -99,7 +99,7 @@ describe('a cluster with neither Flux nor helm', {
 
   it('shows Flux as a step of its own, before everything else', async () => {
     const { out } = await ok('plan', '--with-flux')
-    assert.match(out, /installed by +flux +brought by capt, chosen by --with-flux/)
+    assert.match(out, /installed by +flux: brought by capt, chosen by --with-flux/)
     assert.match(out, /steps +\d+ to create.*\n\W*Flux in flux-system +create/)
     assert.equal(await hasFlux(), false)
   })
@@ -166,7 +166,7 @@ describe('a cluster with neither Flux nor helm', {
 
   it('takes it for a Flux of the cluster afterwards, and removes its own by a command that is killed again and again', async () => {
     const { out } = await ok('plan')
-    assert.match(out, /installed by +flux +Flux \S+ runs in the cluster/)
+    assert.match(out, /installed by +flux: Flux \S+ runs in the cluster/)
     assert.doesNotMatch(out, /Flux in flux-system/)
     await removeLabelled()
     await ok('install', '--with-flux', '--yes', '--wait', '1m')

@@ -75,6 +75,7 @@ describe('the numbers of runs', () => {
     informers.register(WorkspaceTemplateApply)
     informers.start()
     measureRuns(informers, metrics, clock)
+    assert.equal(metrics.value('capt_runs_total', { verb: 'apply', result: 'failed' }), 0, 'from the start')
     const key = { namespace: 'default', name: 'demo' }
     const report = (status: object) =>
       others.patch(WorkspaceTemplateApply, key, { type: 'merge', body: { status } }, { subresource: 'status' })

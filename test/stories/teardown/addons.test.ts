@@ -8,7 +8,6 @@ import {
   clusterResourceSetBindingKind,
   clusterResourceSetKind,
   DeploymentKind,
-  type KindRef,
   kindRef,
   PodKind,
   ServiceKind,
@@ -18,14 +17,8 @@ import { KubeError } from '#kube'
 import { CaptError } from '#lib'
 import { simulatedLedger } from '#simulation'
 import type { MemoryCluster } from '#testing'
-import {
-  type AddonsWorld,
-  addonsWorld,
-  Cluster,
-  conditionStatus,
-  HOME,
-  REQUEST_LABELS,
-} from '../../support/addons/world.ts'
+import { type AddonsWorld, addonsWorld, Cluster, conditionStatus, HOME } from '../../support/addons/world.ts'
+import { clusterWithNodes, machinesOf, NodeClaim, PROFILE } from '../../support/teardown/karpenter-nodes.ts'
 import {
   CONTROL_PLANE_APPLY,
   simulatedCloud,
@@ -43,46 +36,18 @@ afterEach(async () => {
 })
 
 const key = { namespace: 'default', name: 'demo' }
-const NodePool = kindRef('karpenter.sh/v1', 'NodePool', 'nodepools', false)
-const NodeClaim: KindRef = { ...NodePool, kind: 'NodeClaim', plural: 'nodeclaims' }
 const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
 const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository', 'ocirepositories')
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
-/** Karpenter makes it for the EC2NodeClass, and deletes it with that one while it lives. */
-const PROFILE = 'instance profile default_simulated'
 /** Everything of the simulated cloud; the runs of Terraform are beside it. */
 const cloud = () => simulatedCloud(world.home.others, key)
-const machines = async () => (await cloud()).filter((text) => /^instance \S+$/.test(text))
+const machines = () => machinesOf(world)
 const leftovers = () => whole!.lastStatus()?.teardown?.leftovers ?? []
 
-const web = (replicas: number) => ({
-  apiVersion: 'apps/v1',
-  kind: 'Deployment',
-  metadata: { name: 'web', namespace: 'default' },
-  spec: {
-    replicas,
-    selector: { matchLabels: { app: 'web' } },
-    template: {
-      metadata: { labels: { app: 'web' } },
-      spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1500m' } } }] },
-    },
-  },
-})
-
 async function upWithNodes(replicas = 2): Promise<MemoryCluster> {
-  whole = await wholeCluster(world, REQUEST_LABELS)
-  const { workload, until } = whole
-  await until('ready', isReady)
-  await workload.others.create(DeploymentKind, web(replicas))
-  await until(
-    'nodes are there',
-    async () =>
-      workload.storage.list(NodeClaim).filter((claim) => conditionStatus(claim, 'Ready') === 'True').length ===
-      replicas,
-  )
-  assert.equal((await machines()).length, replicas)
-  return workload
+  whole = await clusterWithNodes(world, replicas)
+  return whole.workload
 }
 
 /** Karpenter and Flux stop for good; their objects stay as they are. */
@@ -409,22 +374,6 @@ describe('a request that is withdrawn', () => {
     await world.home.others.delete(AddonDelivery, key)
     await world.until('it is gone', () => world.delivery('demo')?.metadata.uid !== uid)
     assert.ok(workload.peek(DeploymentKind, { namespace: 'flux-system', name: 'helm-controller' }))
-  })
-
-  it('does not tear Karpenter away from nodes that do not go: it waits and says what is stuck', async () => {
-    world = await addonsWorld()
-    const workload = await upWithNodes(1)
-    await confirm('*')
-    await world.stopActors('demo')
-    const body = { metadata: { labels: { 'installation.appthrust.com/eks-karpenter': null } } }
-    await world.home.others.patch(Cluster, key, { type: 'merge', body })
-    await world.until(
-      'it is stuck',
-      () => world.delivery('demo')?.status?.conditions?.some(({ reason }) => reason === 'RemovalStuck'),
-      2000,
-    )
-    assert.equal(workload.storage.list(HelmRelease).length, 1)
-    assert.equal(workload.storage.list(NodeClaim).length, 1)
   })
 
   it('leaves in the workload what is to be kept, and lets go of it', async () => {

@@ -6,7 +6,7 @@ import type { AwsIdentity, ClusterNetwork, Ec2, TaggedVolume } from '#aws'
 import { isCaptError } from '#lib'
 import { memoryCluster } from '#testing'
 import { awsInstances, eitherInstances } from '../../../src/controllers/shared/aws/instances.ts'
-import { createMemoryInformers } from '../../../src/testing/memory-informers.ts'
+import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
 
 const cluster = { namespace: 'shop', name: 'demo' }
 const base64 = (text: string) => Buffer.from(text).toString('base64')

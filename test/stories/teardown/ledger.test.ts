@@ -18,6 +18,7 @@ import { KubeError } from '#kube'
 import { simulatedLedger } from '#simulation'
 import type { MemoryCluster } from '#testing'
 import { type AddonsWorld, addonsWorld, conditionStatus, HOME, REQUEST_LABELS } from '../../support/addons/world.ts'
+import { assertEveryKind } from '../../support/teardown/ledger.ts'
 import { type WholeCluster, wholeCluster } from '../../support/teardown/whole-cluster.ts'
 
 let world: AddonsWorld
@@ -102,8 +103,8 @@ async function furnished(options: { addons: boolean; pipeline?: AddonPipeline })
   } as never)
   const balancers = async () => (await ledger().objects()).filter((one) => one.kind === 'load balancer')
   await world.until('three balancers are there', async () => (await balancers()).length === 3)
-  await ledger().hold({ kind: 'volume', id: 'vol-1' })
-  assert.equal((await ledger().list()).length, addons ? 1 : 0)
+  await ledger().hold({ kind: 'volume', id: 'vol-1' }, { kind: 'network interface', id: 'eni-1' })
+  assertEveryKind(await held(), addons ? [] : ['instance'])
   return workload
 }
 

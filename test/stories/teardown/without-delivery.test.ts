@@ -7,9 +7,10 @@ import { clusterTeardown } from '#controllers'
 import { KubeError } from '#kube'
 import { type Actors, simulatedInstances, simulatedLedger, startActors } from '#simulation'
 import { type MemoryCluster, manualClock, memoryCluster } from '#testing'
-import { createMemoryInformers } from '../../../src/testing/memory-informers.ts'
+import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
 import { aCluster, applyAll, ClusterKind, type ClusterWorld, clusterWorld } from '../../support/cluster/world.ts'
-import { terraformLedger } from '../../support/teardown/whole-cluster.ts'
+import { assertEveryKind, assertLedger, type CloudLedger } from '../../support/teardown/ledger.ts'
+import { reportedByEvents, simulatedCloud, terraformLedger } from '../../support/teardown/whole-cluster.ts'
 
 const key = { namespace: 'default', name: 'demo' }
 let world: ClusterWorld
@@ -21,15 +22,12 @@ afterEach(async () => {
   await world.stop()
 })
 
-interface Furnished {
+interface Furnished extends CloudLedger {
   readonly workload: MemoryCluster
-  readonly held: () => Promise<string[]>
-  /** What Terraform made and did not destroy. */
-  readonly made: ReadonlySet<string>
+  /** What controllers of the cluster made, without what Terraform made. */
+  readonly cloud: () => Promise<readonly string[]>
   readonly isDead: { value: boolean }
 }
-
-const hasKind = (made: ReadonlySet<string>, kind: string) => [...made].some((one) => one.startsWith(`${kind} `))
 
 async function furnished(infra: Partial<CAPTCluster['spec']> = {}): Promise<Furnished> {
   const clock = manualClock()
@@ -61,13 +59,11 @@ async function furnished(infra: Partial<CAPTCluster['spec']> = {}): Promise<Furn
   const service = { type: 'LoadBalancer', selector: { app: 'web' }, ports: [{ port: 80 }] }
   const metadata = { name: 'web', namespace: 'default' }
   await workload.others.create(ServiceKind, { apiVersion: 'v1', kind: 'Service', metadata, spec: service } as AnyObject)
-  const held = async () => [
-    ...(await ledger.list()).map(({ id }) => `instance ${id}`),
-    ...(await ledger.objects()).map(({ kind, id }) => `${kind} ${id}`),
-  ]
-  await until('a balancer is there', async () => (await held()).length === 3)
-  assert.ok(['role', 'policy', 'instance profile', 'queue', 'rule', 'VPC'].every((kind) => hasKind(made, kind)))
-  return { workload, held, made, isDead }
+  const cloud = () => simulatedCloud(home.others, key)
+  const held = async () => [...(await cloud()), ...made]
+  await until('a balancer is there', async () => (await cloud()).length === 3)
+  assertEveryKind(await held(), ['instance', 'volume', 'network interface'])
+  return { workload, cloud, held, reported: () => reportedByEvents(world.events), isDead }
 }
 
 async function until(what: string, check: () => unknown, seconds = 900): Promise<void> {
@@ -80,36 +76,35 @@ async function until(what: string, check: () => unknown, seconds = 900): Promise
 }
 
 const isGone = () => world.get(ClusterKind, 'demo') === undefined
-const reported = () => world.events.filter(({ reason }) => reason === 'LeftBehind')
+const reports = () => world.events.filter(({ reason }) => reason === 'LeftBehind')
 
 describe('a deleted Cluster without an AddonDelivery', () => {
   it('gives its load balancers back through its API before EKS is destroyed', async () => {
-    const { workload, held, made } = await furnished()
-    const atDestroy: string[][] = []
+    const { workload, cloud, ...ledger } = await furnished()
+    const atDestroy: (readonly string[])[] = []
     const push = world.ledger.push.bind(world.ledger)
     world.ledger.push = (...entries) => {
-      void held().then((found) => atDestroy.push(found))
+      void cloud().then((found) => atDestroy.push(found))
       return push(...entries)
     }
     await world.remove(ClusterKind, 'demo')
     await until('the Cluster is gone', isGone)
     assert.equal(workload.peek(ServiceKind, { namespace: 'default', name: 'web' }), undefined)
     assert.deepEqual(atDestroy[0], [])
-    assert.deepEqual([...(await held()), ...made], [])
-    assert.deepEqual(reported(), [])
+    await assertLedger(ledger, [])
   })
 
   it('has them deleted by tag when its API is dead, and reports what is left', async () => {
-    const { held, made, isDead } = await furnished()
+    const { isDead, ...ledger } = await furnished()
     await simulatedLedger(world.cluster.others, key).hold({ kind: 'volume', id: 'vol-1' })
     isDead.value = true
     await world.remove(ClusterKind, 'demo')
     await world.settle()
     assert.equal(world.condition(CAPTControlPlane, 'demo', 'Deleting')?.reason, 'ClearingCluster')
     await until('the Cluster is gone', isGone)
-    assert.deepEqual([...(await held()), ...made], ['volume vol-1'])
+    await assertLedger(ledger, ['volume vol-1'])
     assert.deepEqual(
-      reported().map(({ about, message }) => `${about}: ${message}`),
+      reports().map(({ about, message }) => `${about}: ${message}`),
       ['CAPTControlPlane/demo: ', 'Cluster/demo: CAPTControlPlane demo: '].map(
         (about) => `${about}Left behind: volume vol-1. Delete it by hand, unless it is still needed`,
       ),
@@ -117,15 +112,15 @@ describe('a deleted Cluster without an AddonDelivery', () => {
   })
 
   it('leaves the VPC that is to stay, says so, and nothing else', async () => {
-    const { held, made } = await furnished({ retainVpcOnDelete: true })
+    const ledger = await furnished({ retainVpcOnDelete: true })
     await world.remove(ClusterKind, 'demo')
     await until('the Cluster is gone', isGone)
-    assert.deepEqual([...(await held()), ...made], ['VPC demo'])
+    await assertLedger(ledger, [], { others: ['VPC demo'] })
     assert.ok(world.events.some(({ reason, message }) => reason === 'VPCRetained' && message === 'Kept VPC demo-vpc'))
   })
 
   it('has its network cleared again after EKS is gone, and before the VPC goes', async () => {
-    const { made } = await furnished()
+    const after = await furnished()
     const ledger = simulatedLedger(world.cluster.others, key)
     const atDestroy: Promise<readonly unknown[]>[] = []
     const push = world.ledger.push.bind(world.ledger)
@@ -139,7 +134,7 @@ describe('a deleted Cluster without an AddonDelivery', () => {
     await world.remove(ClusterKind, 'demo')
     await until('the Cluster is gone', isGone)
     assert.deepEqual(await Promise.all(atDestroy), [[]])
-    assert.deepEqual([...(await ledger.objects()), ...made], [])
+    await assertLedger(after, [])
     assert.ok(world.events.some(({ message }) => message === 'Deleted network interface eni-1'))
   })
 })

@@ -1,6 +1,7 @@
 // A canary in every field that carries a secret, through an apply that prints them in every encoding, one that fails with
 // them in its message, and their destroys. Then every byte that people may read is searched: logs, statuses, events,
-// metrics, records, arguments of processes, work folders after the run. The manager is the program as built.
+// metrics, records, plans that wait, the page, arguments of processes, work folders after the run. The manager is the program
+// as built.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer, type Server } from 'node:http'
@@ -12,6 +13,8 @@ import { gunzipSync } from 'node:zlib'
 import {
   ALL_KINDS,
   type AnyObject,
+  CLUSTER_NAME_LABEL,
+  clusterKind,
   conditionOf,
   EventKind,
   NamespaceKind,
@@ -23,26 +26,28 @@ import {
 } from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
+import { recordName, suffixOf } from '#engine'
 import { type Connection, connect, loadKubeconfig } from '#kube'
 import { anApply, aTemplate } from '#testing'
 import { type Running, type Shipped, shippedProgram, waitUntil } from '../../shipped/support.ts'
 import { hasTerraform } from '../../support/engine/world.ts'
+import { planted } from '../../support/secrets/planted.ts'
 
 /** With everything in it that an encoding changes. */
 const CANARIES = {
-  keys: 'cnry-keys/+"q<&>\\é ${x} one',
-  file: 'cnry-file/two-two-two',
-  webIdentity: 'cnry-web-identity-three',
-  variable: 'cnry-tf-var/+four four',
-  varFileHcl: 'cnry-hcl "five" five',
-  varFileJson: 'cnry-json/+<six>&six',
-  env: 'cnry-env seven/+seven',
-  envVariable: 'cnry-env-var-eight',
-  planArgument: 'cnry-plan-arg nine',
-  destroyArgument: 'cnry-destroy-arg ten',
-  value: 'cnry-value eleven/+eleven',
-  output: 'cnry-output-twelve',
-  backend: 'cnry-backend/+"thirteen" thirteen',
+  keys: planted('keys/+"q<&>\\é ${x} one'),
+  file: planted('file/two-two-two'),
+  webIdentity: planted('web-identity-three'),
+  variable: planted('tf-var/+four four'),
+  varFileHcl: planted('hcl "five" five'),
+  varFileJson: planted('json/+<six>&six'),
+  env: planted('env seven/+seven'),
+  envVariable: planted('env-var-eight'),
+  planArgument: planted('plan-arg nine'),
+  destroyArgument: planted('destroy-arg ten'),
+  value: planted('value eleven/+eleven'),
+  output: planted('output-twelve'),
+  backend: planted('backend/+"thirteen" thirteen'),
 } as const
 
 const encode = (text: string) => Buffer.from(text).toString('base64')
@@ -123,13 +128,17 @@ resource "terraform_data" "never" {
 }
 `
 
+const DEMO = { namespace: 'default', name: 'demo' }
+const OF_CLUSTER = { [CLUSTER_NAME_LABEL]: DEMO.name }
+const spec = { credentialsRef: { name: 'creds' }, values: { given: CANARIES.value } }
+
 const REMOTE = `terraform {
   backend "http" {}
 }
 resource "terraform_data" "x" {}
 `
 
-/** A backend that keeps one state for whoever knows the password. */
+/** A backend that keeps one state for clients that know the password. */
 function startBackend(): Promise<Server> {
   let state: Buffer | undefined
   const expected = `Basic ${encode(`u:${CANARIES.backend}`)}`
@@ -214,6 +223,14 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
 
   it('are planted in every field that carries a secret, and used', async () => {
     const { objects } = connection
+    const infrastructureRef = { apiGroup: 'x.example', kind: 'Other', name: 'demo' }
+    const cluster = {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Cluster',
+      metadata: DEMO,
+      spec: { infrastructureRef },
+    }
+    await objects.create(clusterKind('v1beta2'), cluster as AnyObject)
     await secret('creds', {
       AWS_ACCESS_KEY_ID: 'AKcanary',
       AWS_SECRET_ACCESS_KEY: CANARIES.keys,
@@ -245,17 +262,16 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
     }
     await objects.create(WorkspaceTemplate, aTemplate(MODULE, { ...forProvider, ...args }, { name: 'loud' }))
     await objects.create(WorkspaceTemplate, aTemplate(FAILING, { ...forProvider, ...args }, { name: 'failing' }))
-    const spec = { credentialsRef: { name: 'creds' }, values: { given: CANARIES.value } }
     await objects.create(
       WorkspaceTemplateApply,
       anApply(
         { ...spec, templateRef: { name: 'loud' }, writeConnectionSecretToRef: { name: 'out' } },
-        { name: 'loud' },
+        { name: 'loud', labels: OF_CLUSTER },
       ),
     )
     await objects.create(
       WorkspaceTemplateApply,
-      anApply({ ...spec, templateRef: { name: 'failing' } }, { name: 'failing' }),
+      anApply({ ...spec, templateRef: { name: 'failing' } }, { name: 'failing', labels: OF_CLUSTER }),
     )
     const settings = [`address=http://127.0.0.1:${(backend.address() as AddressInfo).port}/state`, 'username=u']
     const initArgs = [
@@ -328,6 +344,33 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
     )
   })
 
+  it('are in no summary of a plan that waits, and in nothing that the page shows of a cluster and its runs', async () => {
+    const apply = anApply(
+      { ...spec, templateRef: { name: 'loud' }, approval: 'Manual' },
+      { name: 'waiting', labels: OF_CLUSTER },
+    )
+    await connection.objects.create(WorkspaceTemplateApply, apply)
+    await until('waiting', (one) => one !== undefined && conditionOf(one, 'Ready')?.reason === 'ApprovalRequired')
+    const kubeconfig = join(shipped.folder, 'kubeconfig')
+    await assertClean('capt plan', shipped.captOk(['plan', 'waiting', '--kubeconfig', kubeconfig]))
+    const name = recordName(suffixOf({ namespace: 'default', name: 'waiting' }))
+    const record = await connection.objects.get<Secret>(SecretKind, { namespace: 'default', name })
+    for (const key of ['record', 'plan'])
+      await assertClean(key, readable(Buffer.from(record?.data?.[key] ?? assert.fail(key), 'base64')))
+    const page = shipped.start(['dashboard', '--kubeconfig', kubeconfig])
+    await page.untilSaid(/Dashboard: \S+/)
+    const [, base = '', key = ''] = /Dashboard: (\S+)\/#token=(\S+)/.exec(page.out())!
+    for (const [query, sign] of [
+      ['', 'default/demo'],
+      ['?cluster=default/demo&run=loud', '…redacted…'],
+      ['?cluster=default/demo&run=failing', '…redacted…'],
+      ['?cluster=default/demo&run=waiting', '"plan":{"hash"'],
+    ] as const)
+      await assertClean(`the page ${query}`, streamed(`${base}/api/stream${query}`, key, sign))
+    await page.stop()
+    await assertClean('what the page says', page.out() + page.err())
+  })
+
   it('are in no answer of the command line', async () => {
     const kubeconfig = ['--kubeconfig', join(shipped.folder, 'kubeconfig')]
     for (const words of [
@@ -369,7 +412,7 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
 
   it('are in no argument of a process, from plan to destroy', async () => {
     const { objects } = connection
-    for (const name of ['loud', 'failing', 'remote']) {
+    for (const name of ['loud', 'failing', 'remote', 'waiting']) {
       await objects.delete(WorkspaceTemplateApply, { namespace: 'default', name })
       await until(name, (apply) => apply === undefined)
     }
@@ -429,6 +472,18 @@ function sample(into: Set<string>): void {
       // It has ended.
     }
   }
+}
+
+/** Everything that the page is sent until the sign has come. */
+async function streamed(url: string, token: string, sign: string): Promise<string> {
+  const signal = AbortSignal.timeout(60_000)
+  const { body } = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal })
+  let text = ''
+  for await (const piece of body!.pipeThrough(new TextDecoderStream())) {
+    text += piece
+    if (text.includes(sign)) return text
+  }
+  return assert.fail(`the page never got ${sign}: ${text}`)
 }
 
 function readable(bytes: Buffer): string {

@@ -28,7 +28,7 @@ import { anApply, aTemplate, memoryCluster } from '#testing'
 import { vpcRequest } from '../../../src/controllers/cluster/variables.ts'
 import { resolveIdentity } from '../../../src/controllers/control-plane/identity.ts'
 import { eksRequest } from '../../../src/controllers/control-plane/variables.ts'
-import { nodeGroupOf } from '../../../src/controllers/machine/observe.ts'
+import { nodeGroupOf } from '../../../src/controllers/machine/node-group.ts'
 import { machineRequest } from '../../../src/controllers/machine/variables.ts'
 import { nodeGroupRequest } from '../../../src/controllers/machine-pool/variables.ts'
 import { type EngineWorld, engineWorld, hasTerraform } from '../../support/engine/world.ts'
@@ -160,12 +160,16 @@ describe('References to other namespaces', () => {
     }
     const groupWith = (metadata: object) => {
       const key = { namespace: OWNER, name: 'g-node-group' }
-      const apply = { metadata: { ...key, ...metadata }, status: { outputs: { node_group_name: 'canary-group' } } }
+      const apply = {
+        metadata: { ...key, ...metadata },
+        spec: {},
+        status: { outputs: { node_group_name: 'canary-group' } },
+      }
       const cache = { get: (_kind: KindRef, { name }: Key) => (name === key.name ? apply : undefined) }
       return nodeGroupOf(cache as never, machine as never)
     }
     assert.deepEqual(groupWith({}), { is: 'missing', ref: 'owner/g' })
-    assert.deepEqual(groupWith(consent), { is: 'found', name: 'canary-group' })
+    assert.deepEqual(groupWith(consent), { is: 'found', name: 'canary-group', labels: {} })
     const withdrawn = { annotations: { [ALLOW_NAMESPACES_ANNOTATION]: 'other' } }
     assert.deepEqual(groupWith(withdrawn), { is: 'missing', ref: 'owner/g' })
   })

@@ -10,7 +10,7 @@ import { type Definition, findBreaks } from '../../support/upgrade/crd-changes.t
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const FIXTURE = join(ROOT, 'test', 'support', 'fixtures', 'home-ededa56', 'crds.json.gz')
 
-/** Rules that came later, and why objects written before them satisfy them or were of no use. */
+/** What differs, and why objects written before satisfy it, keep their meaning or were of no use. */
 const ACCEPTED: Readonly<Record<string, string>> = {
   "CAPTControlPlane: .spec: has the rule (has(self.controlPlaneConfig) && has(self.controlPlaneConfig.compute) ? self.controlPlaneConfig.compute : 'NodeGroups') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.compute) ? oldSelf.controlPlaneConfig.compute : 'NodeGroups')":
     'a field that no older object has; left out it means what was done before',
@@ -24,6 +24,8 @@ const ACCEPTED: Readonly<Record<string, string>> = {
     'two fields that no older object has',
   "CAPTControlPlaneTemplate: .spec.template.spec.controlPlaneConfig: has the rule !has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'":
     'two fields that no older object has',
+  'AddonPipeline: .spec.stages[].nodePool.amiAlias: default was "al2023@latest", is nothing':
+    'older objects have the default in their spec, so their clusters keep it',
   "WorkspaceTemplateApply: .: has the rule !self.metadata.name.endsWith('.capt-drift')": 'a name that nobody chose',
   'WorkspaceTemplateApply: .: has the rule !has(self.spec.speculativeFor) || self.spec.speculativeFor != self.metadata.name':
     'the field is new',
@@ -56,6 +58,10 @@ describe('the comparison of CRDs', () => {
   })
   const text = { type: 'string' }
   const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+  const oneOf = (...names: readonly string[]) => {
+    const rule = `[${names.map((name) => `has(self.${name})`).join(', ')}].filter(x, x).size() == 1`
+    return { 'x-kubernetes-validations': [{ rule }] }
+  }
   const cases: readonly {
     readonly what: string
     readonly before: object
@@ -110,6 +116,18 @@ describe('the comparison of CRDs', () => {
       before: {},
       now: { 'x-kubernetes-validations': [{ rule: 'self.a' }] },
       found: /has the rule self\.a/,
+    },
+    {
+      what: 'one more field of which exactly one is set',
+      before: object({ a: text, b: text }, oneOf('a', 'b')),
+      now: object({ a: text, b: text, c: text }, oneOf('a', 'c', 'b')),
+      found: undefined,
+    },
+    {
+      what: 'an old field of which exactly one is set now',
+      before: object({ a: text, b: text, c: text }, oneOf('a', 'b')),
+      now: object({ a: text, b: text, c: text }, oneOf('a', 'b', 'c')),
+      found: /has the rule \[has\(self\.a\)/,
     },
   ]
   for (const { what, before, now, found } of cases)

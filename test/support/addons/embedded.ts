@@ -216,11 +216,11 @@ async function manage(server: ApiServer, log: CollectingLog) {
     realms: {
       ensure: async (path) => {
         const realm = server.realm(path)
-        return { server: realm.url, caPem: realm.caPem, token: realm.token }
+        return { ...realm, server: realm.url }
       },
       remove: async (path) => server.removeRealm(path),
     },
-    connect: async (to) => connectRealm(to),
+    connect: async (path) => connectRealm({ ...server.realm(path), server: server.realm(path).url }),
     clusterApi: 'v1beta2',
     clock,
     log,

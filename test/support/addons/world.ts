@@ -25,6 +25,7 @@ import {
 import { type RemoteClusters, resourceSetBindingController, resourceSetController } from '#core'
 import type { Events, InformerOptions } from '#kube'
 import { KubeError } from '#kube'
+import type { Metrics } from '#lib'
 import { type AnyController, type Running, runControllers } from '#runtime'
 import { type Actors, FAULTS, simulatedInstances, simulatedLedger, startActors } from '#simulation'
 import {
@@ -37,7 +38,7 @@ import {
 } from '#testing'
 import { addonDeliveryController, DELIVERY_CONTROLLER } from '../../../src/controllers/addon-delivery/index.ts'
 import { addonPipelineController } from '../../../src/controllers/addon-pipeline/index.ts'
-import { createMemoryInformers } from '../../../src/testing/memory-informers.ts'
+import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
 
 export const HOME = 'capt-system'
 export const Cluster = clusterKind('v1beta2')
@@ -96,6 +97,7 @@ export const outputsFor = (name: string) => ({
     identity: 'podIdentity',
     controller_role_arn: `arn:aws:iam::111122223333:role/${name}-karpenter`,
     node_role_name: `${name}-node`,
+    node_image: 'al2023@v20261102',
     queue_name: `Karpenter-${name}`,
   },
 })
@@ -109,6 +111,9 @@ interface WorldOptions {
   readonly instances?: (simulated: Instances) => Instances
   /** What the manager hears of ConfigMaps; all of it by default. Core's stand-in hears by its own. */
   readonly sourceInformer?: InformerOptions
+  readonly metrics?: Metrics
+  /** What else becomes of events; `home` and the clock are those of the world. */
+  readonly events?: (recorder: Events, home: MemoryCluster, clock: ManualClock) => Events
 }
 
 export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWorld> {
@@ -160,9 +165,10 @@ export async function addonsWorld(options: WorldOptions = {}): Promise<AddonsWor
         controllers: controllers as readonly AnyController[],
         objects: home.objects,
         informers,
-        events: recorder,
+        events: options.events?.(recorder, home, clock) ?? recorder,
         clock,
         log,
+        ...(options.metrics ? { metrics: options.metrics } : {}),
       })
     }
     const { sourceInformer } = options

@@ -3,14 +3,15 @@
 import { stringify } from 'yaml'
 import type { Shipped } from '../../shipped/support.ts'
 import { type EksEndpoint, startEksEndpoint } from './eks-endpoint.ts'
+import { startExistingCluster } from './existing-cluster.ts'
 import { type Moto, type MotoProgram, startMoto } from './moto.ts'
 import { eksTemplate, makeNetwork, vpcTemplate } from './moto-templates.ts'
 
 export interface Account {
   /** Credentials and where AWS is, as in the shell of its owner. */
   readonly env: Readonly<Record<string, string>>
-  /** Manifests of the templates that clusters refer to. */
-  readonly templates: string
+  /** Manifests of the templates that clusters refer to; none where the cluster is there already. */
+  readonly templates?: string
   close(): Promise<void>
 }
 
@@ -36,4 +37,10 @@ export async function openAccount(program: MotoProgram, shipped: Shipped): Promi
       await moto.stop()
     },
   }
+}
+
+/** An account with an EKS cluster that capt did not make, in which Flux runs. */
+export async function openAccountWith(cluster: string, program: MotoProgram, shipped: Shipped): Promise<Account> {
+  const { env, close } = await startExistingCluster(program, shipped.folder, { name: cluster, hasAutoscaler: false })
+  return { env: { ...env, AWS_DEFAULT_REGION: REGION }, close }
 }

@@ -1,4 +1,4 @@
-// The API endpoint of an EKS cluster: it admits whoever shows a token of the AWS authenticator, notes the tokens, and
+// The API endpoint of an EKS cluster: it admits clients with a token of the AWS authenticator, notes the tokens, and
 // passes requests on to an API server with that server's own token.
 import { readFileSync } from 'node:fs'
 import { type Agent, createServer, request } from 'node:https'
@@ -13,8 +13,8 @@ export interface EksEndpoint {
   readonly caData: string
   /** Tokens that were shown, in order. */
   readonly tokens: readonly string[]
-  /** Called with every request that changes something, before it is passed on. */
-  onWrite: ((method: string, path: string) => void) | undefined
+  /** Called with every request that changes something, before it is passed on; false loses it. */
+  onWrite: ((method: string, path: string) => boolean | undefined) | undefined
   close(): Promise<void>
 }
 
@@ -44,7 +44,8 @@ export async function startEksEndpoint(kubeconfig: string): Promise<EksEndpoint>
     const token = /^Bearer (k8s-aws-v1\..+)$/.exec(incoming.headers.authorization ?? '')?.[1]
     if (token === undefined) return void answer.writeHead(401).end()
     if (!tokens.includes(token)) tokens.push(token)
-    if (incoming.method !== 'GET') endpoint.onWrite?.(incoming.method ?? '', incoming.url ?? '')
+    const isLost = incoming.method !== 'GET' && endpoint.onWrite?.(incoming.method ?? '', incoming.url ?? '') === false
+    if (isLost) return void answer.destroy()
     const headers = { ...incoming.headers, host: new URL(target).host, authorization: `Bearer ${users[0].user.token}` }
     const options = { method: incoming.method, headers, ca, agent: false as unknown as Agent }
     const outgoing = request(new URL(`${target.replace(/\/$/, '')}${incoming.url}`), options, (found) => {

@@ -1,5 +1,5 @@
 # Creates an EKS cluster in moto with its add-ons and its access entries, and what Karpenter needs beside it, or deletes them.
-import json, os, re, urllib.parse, urllib.request
+import hashlib, json, os, re, urllib.parse, urllib.request
 
 moto, name, region = (os.environ[key] for key in ("MOTO", "NAME", "REGION"))
 
@@ -30,9 +30,17 @@ def events(action, **body):
     send("events", "POST", "/", json.dumps(body).encode(), headers)
 
 
-ROLES = [f"KarpenterNodeRole-{name}", f"KarpenterControllerRole-{name}"]
-PROFILE, POLICY = f"KarpenterNodeInstanceProfile-{name}", f"KarpenterControllerPolicy-{name}"
-QUEUE, RULE = f"Karpenter-{name}", f"Karpenter-spot-{name}"
+def bounded(text, limit):
+    """As the shipped template cuts a name that its service would refuse."""
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit - 9].rstrip('-.')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+ROLES = [bounded(f"Karpenter{kind}Role-{name}", 64) for kind in ("Node", "Controller")]
+PROFILE = bounded(f"KarpenterNodeInstanceProfile-{name}", 128)
+POLICY = bounded(f"KarpenterControllerPolicy-{name}", 128)
+QUEUE, RULE = bounded(f"Karpenter-{name}", 80), bounded(f"Karpenter-spot-{name}", 64)
 
 
 def create_karpenter():

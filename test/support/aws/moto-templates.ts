@@ -2,6 +2,7 @@
 // the cluster in moto. The API of every cluster is one endpoint.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { moduleText } from '../../../scripts/template-modules.ts'
 import type { EksEndpoint } from './eks-endpoint.ts'
 import type { Moto } from './moto.ts'
 
@@ -13,8 +14,8 @@ export const template = (name: string, module: string): object => ({
 })
 
 /** Declares every variable of a shipped template. */
-function variablesOf(shipped: string): string {
-  const text = readFileSync(join(import.meta.dirname, '../../../templates', shipped, 'main.tf'), 'utf8')
+export function variablesOf(shipped: string): string {
+  const text = moduleText(shipped)
   const names = [...text.matchAll(/^variable "(\w+)"/gm)]
   return names.map(([, name]) => `variable "${name}" {\n  type    = any\n  default = null\n}\n`).join('')
 }

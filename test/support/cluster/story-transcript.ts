@@ -1,4 +1,4 @@
-// A story as text: what was done, and what was seen then. Compared with a golden file; UPDATE_GOLDEN=1 writes it anew,
+// A story as text: what was done, and what was seen then. Compared with a golden file; UPDATE_GOLDEN=1 updates it,
 // STORY_ALOUD=1 prints it while it happens.
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

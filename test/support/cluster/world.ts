@@ -57,6 +57,8 @@ export interface ClusterWorldOptions {
   /** What core's stand-in finds behind a kubeconfig; without it nobody looks. */
   readonly reach?: (kubeconfig: string) => Promise<string | undefined>
   readonly controllers?: Partial<Parameters<typeof captControlPlaneController>[0]>
+  /** Controllers beside those of clusters. */
+  readonly more?: (ports: { readonly clock: ManualClock }) => readonly AnyController[]
   /** What a run does in the cloud, after it was noted in the ledger and before it is reported. */
   readonly onRun?: (entry: LedgerEntry) => Promise<void>
   /** Outputs of a run, sensitive ones in `sensitive`. */
@@ -175,6 +177,7 @@ export async function clusterWorld(options: ClusterWorldOptions = {}): Promise<C
     captClusterController({ clusterKind: ClusterKind, ...(options.names ? { aws: options.names } : {}) }),
     planes,
     ...(options.core === false ? [] : [clusterController(options.reach ? { reach: options.reach } : {})]),
+    ...(options.more?.({ clock }) ?? []),
   ] as unknown as readonly AnyController[]
   const running = runControllers({ controllers, objects, informers, events: emitter, clock, log, metrics })
   await running.synced()

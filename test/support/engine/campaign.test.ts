@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { record, seedsToRun, summarize } from '../../chaos/campaign.ts'
 import { DISRUPTIONS } from '../../chaos/disruptions.ts'
+import { JOB_SEEDS, JOB_VICTIMS, jobTrialOf } from '../../chaos/job-trial.ts'
 import { SEEDS, trialOf } from '../../chaos/trial.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capt-campaign-'))
@@ -58,4 +59,11 @@ it('the campaign of faults has every victim and every moment', () => {
   ])
   for (const is of [...DISRUPTIONS, 'kill', 'damage'] as const)
     assert.ok(trials.filter((fault) => fault.is === is).length >= 20, `${is} is tried too rarely`)
+})
+
+it('the campaign of Jobs has two hundred kills: every victim when a run starts, works and destroys', () => {
+  const strikes = Array.from({ length: JOB_SEEDS }, (_, i) => jobTrialOf(i + 1).strikes).flat()
+  assert.equal(strikes.length, 200)
+  const matrix = JOB_VICTIMS.flatMap((victim) => ['start', 'work', 'destroy'].map((phase) => `${victim} at ${phase}`))
+  assert.deepEqual([...new Set(strikes.map(({ victim, phase }) => `${victim} at ${phase}`))].sort(), matrix.sort())
 })

@@ -6,7 +6,16 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AnyObject, type ConfigMap, ConfigMapKind, JobKind, PodKind, type Secret, SecretKind } from '#api'
+import {
+  type AnyObject,
+  type ConfigMap,
+  ConfigMapKind,
+  CoreEventKind,
+  JobKind,
+  PodKind,
+  type Secret,
+  SecretKind,
+} from '#api'
 import { isKubeError, type Objects } from '#kube'
 
 interface PodSpec {
@@ -32,13 +41,22 @@ interface Container {
   readonly pod: Pod
   readonly folder: string
   readonly child: ChildProcess
-  /** Folders that Secrets are mounted in, by name. */
-  readonly secrets: ReadonlyMap<string, string>
+  /** Where Secrets are mounted, by name. */
+  readonly secrets: ReadonlyMap<string, Mount>
   /** Why it is killed, as its status will say. */
   reason?: string
+  /** What its pod reports beside that. */
+  status?: object
   /** Nobody is left to report its end. */
   isLost?: boolean
   isStopping?: boolean
+}
+
+interface Mount {
+  /** The folder on this machine. */
+  readonly folder: string
+  /** The path that the pod gives it, where the container sees the folder itself. */
+  readonly path?: string
 }
 
 /** One container as its pod describes it. */
@@ -67,12 +85,14 @@ export interface ClusterActor {
   readonly containers: ReadonlyMap<string, Container>
   /** Every pod that was ever started, by its Job. */
   readonly started: string[]
-  /** Ends all containers at once, as a node, the kernel or a person would. */
-  kill(reason?: string): Promise<void>
+  /** Ends containers at once, as a node, the kernel or a person would: all, or those of one Job. `status`: more of the pod's. */
+  kill(reason?: string, one?: { readonly job: string; readonly status?: object }): Promise<void>
   /** The node is gone with all containers: nobody reports how they ended, and their pods are removed without a status. */
   loseNode(): Promise<void>
-  /** Pods stay pending, with this status of their container. */
-  hold(status: object | undefined): void
+  /** Pods stay pending with this status: all, or those of one Job. */
+  hold(status: object | undefined, job?: string): void
+  /** The Job gets no pod; its controller says why in an event. Names of Jobs are given by how they begin. */
+  refuse(job: string, message: string): void
   stop(): Promise<void>
 }
 
@@ -85,7 +105,13 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
   const { objects, namespace, removePod } = options
   const containers = new Map<string, Container>()
   const started: string[] = []
-  let held: object | undefined
+  /** Pods whose container was started, by uid. It is never started again: the pod may have ended since it was listed. */
+  const begun = new Set<string>()
+  /** By how the names of their Jobs begin. */
+  const held = new Map<string, object>()
+  const refused = new Map<string, string>()
+  const find = <T>(of: ReadonlyMap<string, T>, job = ''): T | undefined =>
+    [...of].find(([start]) => job.startsWith(start))?.[1]
   let isOver = false
   const setStatus = async ({ metadata }: AnyObject, status: object) => {
     const key = { namespace, name: metadata.name }
@@ -114,15 +140,31 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     await objects.create<Pod>(PodKind, { apiVersion: 'v1', kind: 'Pod', metadata, spec: template.spec } as Pod)
   }
 
+  async function refusePod({ metadata }: Job, message: string): Promise<void> {
+    const involvedObject = { apiVersion: 'batch/v1', kind: 'Job', namespace, name: metadata.name, uid: metadata.uid }
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { namespace, name: `${metadata.name}.refused` },
+      involvedObject,
+      type: 'Warning',
+      reason: 'FailedCreate',
+      message,
+    }
+    await objects.create(CoreEventKind, event).catch((error: unknown) => {
+      if (!isKubeError(error, 'AlreadyExists')) throw error
+    })
+  }
+
   /** Kubelet: mounts, environment, process. */
   async function startContainer(pod: Pod): Promise<void> {
     const [container] = pod.spec.containers
     const uid = pod.metadata.uid ?? ''
-    if (!container || containers.has(uid)) return
+    if (!container || begun.has(uid)) return
     if (removePod) await bind(pod)
     const folder = mkdtempSync(join(tmpdir(), 'capt-pod-'))
     const mounts = new Map<string, string>()
-    const secrets = new Map<string, string>()
+    const secrets = new Map<string, Mount>()
     for (const { name, mountPath } of container.volumeMounts) {
       const target = join(folder, name)
       mkdirSync(target)
@@ -133,8 +175,9 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
         rmSync(folder, { recursive: true })
         return setStatus(pod, { phase: 'Pending', ...statusOf({ waiting: { reason: 'ContainerCreating' } }) })
       }
-      if (secret) secrets.set(secret.secretName, target)
-      writeFiles(found, target)
+      const mount: Mount = { folder: target, ...(options.start ? {} : { path: mountPath }) }
+      if (secret) secrets.set(secret.secretName, mount)
+      writeFiles(found, mount)
     }
     const inside = (text: string) => {
       if (options.start) return text
@@ -155,6 +198,7 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
         })
     const one: Container = { pod, folder, child, secrets }
     containers.set(uid, one)
+    begun.add(uid)
     started.push(pod.metadata.ownerReferences?.[0]?.name ?? '')
     let output = ''
     const collect = (chunk: Buffer) => {
@@ -167,9 +211,12 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
   }
 
   async function refreshSecrets(): Promise<void> {
-    for (const { secrets } of containers.values())
-      for (const [name, target] of secrets)
-        writeFiles(await objects.get<Secret>(SecretKind, { namespace, name }), target)
+    for (const [uid, { secrets }] of containers)
+      for (const [name, target] of secrets) {
+        const secret = await objects.get<Secret>(SecretKind, { namespace, name })
+        // Its container may have ended meanwhile, and its folder with it.
+        if (containers.has(uid)) writeFiles(secret, target)
+      }
   }
 
   /** Without a node, a server deletes a pod without its grace period. */
@@ -193,9 +240,11 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     for (const { configMapRef, secretRef } of container?.envFrom ?? []) {
       const name = configMapRef?.name ?? secretRef?.name ?? ''
       const key = { namespace, name }
-      if (configMapRef) Object.assign(env, (await objects.get<ConfigMap>(ConfigMapKind, key))?.data)
+      const config = configMapRef && (await objects.get<ConfigMap>(ConfigMapKind, key))
+      for (const [one, text] of Object.entries(config?.data ?? {})) env[one] = inside(text)
       const secret = secretRef && (await objects.get<Secret>(SecretKind, key))
-      for (const [one, text] of Object.entries(secret?.data ?? {})) env[one] = Buffer.from(text, 'base64').toString()
+      for (const [one, text] of Object.entries(secret?.data ?? {}))
+        env[one] = inside(Buffer.from(text, 'base64').toString())
     }
     const fields: Record<string, string> = {
       'metadata.name': pod.metadata.name,
@@ -214,7 +263,8 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     const message = exitCode === 0 ? {} : { message: output.slice(-2000) }
     const state = { terminated: { exitCode, reason, finishedAt: new Date().toISOString(), ...message } }
     try {
-      if (!one.isLost) await setStatus(pod, { phase: exitCode === 0 ? 'Succeeded' : 'Failed', ...statusOf(state) })
+      const phase = exitCode === 0 ? 'Succeeded' : 'Failed'
+      if (!one.isLost) await setStatus(pod, { phase, ...statusOf(state), ...one.status })
     } catch (error) {
       if (!isKubeError(error)) throw error
     } finally {
@@ -246,8 +296,9 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     for await (const pod of objects.list<Pod>(PodKind, { namespace })) pods.push(pod)
     for (const pod of pods) {
       const isDone = ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '')
+      const pending = find(held, pod.metadata.ownerReferences?.[0]?.name)
       if (pod.metadata.deletionTimestamp) await terminate(pod)
-      else if (!isDone && held) await setStatus(pod, { phase: 'Pending', ...held })
+      else if (!isDone && pending) await setStatus(pod, { phase: 'Pending', ...pending })
       else if (!isDone) await startContainer(pod)
     }
     const uids = new Set(pods.map(({ metadata }) => metadata.uid))
@@ -256,7 +307,10 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     for (const job of jobs) {
       const own = pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid))
       const phase = own[0]?.status?.phase ?? ''
-      if (own.length === 0 && !job.status?.conditions?.length && !job.metadata.deletionTimestamp) await makePod(job)
+      const refusal = find(refused, job.metadata.name)
+      if (own.length === 0 && refusal !== undefined) await refusePod(job, refusal)
+      else if (own.length === 0 && !job.status?.conditions?.length && !job.metadata.deletionTimestamp)
+        await makePod(job)
       else if (['Succeeded', 'Failed'].includes(phase) && !job.status?.conditions?.length) {
         const now = new Date().toISOString()
         const type = phase === 'Succeeded' ? 'Complete' : 'Failed'
@@ -292,10 +346,11 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     }),
   )
 
-  const kill = async (reason?: string) => {
-    const all = [...containers.values()]
+  const kill: ClusterActor['kill'] = async (reason, { job = '', status } = { job: '' }) => {
+    const all = [...containers.values()].filter(({ pod }) => pod.metadata.ownerReferences?.[0]?.name.startsWith(job))
     for (const one of all) {
       if (reason !== undefined) one.reason = reason
+      if (status) one.status = status
       killGroup(one)
     }
     while (all.some(({ pod }) => containers.has(pod.metadata.uid ?? '')))
@@ -316,8 +371,12 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
     started,
     kill,
     loseNode,
-    hold: (status) => {
-      held = status
+    hold: (status, job = '') => {
+      if (status) held.set(job, status)
+      else held.delete(job)
+    },
+    refuse: (job, message) => {
+      refused.set(job, message)
     },
     async stop() {
       isOver = true
@@ -327,11 +386,12 @@ export function startClusterActor(options: ActorOptions): ClusterActor {
   }
 }
 
-/** Files whose content has not changed are left alone. */
-function writeFiles(secret: Secret | undefined, folder: string): void {
+/** Files whose content has not changed are left alone. Those that name their own folder find it where it is here. */
+function writeFiles(secret: Secret | undefined, { folder, path: seen }: Mount): void {
   for (const [key, text] of Object.entries(secret?.data ?? {})) {
     const path = join(folder, key)
-    const bytes = Buffer.from(text, 'base64')
+    const given = Buffer.from(text, 'base64').toString('latin1')
+    const bytes = Buffer.from(seen === undefined ? given : given.replaceAll(`${seen}/`, `${folder}/`), 'latin1')
     if (!existsSync(path) || !readFileSync(path).equals(bytes)) writeFileSync(path, bytes, { mode: 0o600 })
   }
 }

@@ -7,7 +7,7 @@ import { APPLY_ANNOTATION, type Engine, findTerraform, JobEngine, type JobEngine
 import { type Connection, connect, loadKubeconfig, type ServerAccess } from '#kube'
 import { silentLog, systemClock } from '#lib'
 import { type ClusterActor, startClusterActor } from './cluster-actor.ts'
-import { type EngineWorld, engineWorld } from './world.ts'
+import { type EngineWorld, engineWorld, type Manager } from './world.ts'
 
 export const PROGRAM = join(import.meta.dirname, '../../../dist/program/capt.mjs')
 export const hasProgram = existsSync(PROGRAM)
@@ -15,9 +15,11 @@ export const hasProgram = existsSync(PROGRAM)
 export interface JobWorld extends EngineWorld {
   readonly actor: ClusterActor
   jobEngine(options?: Partial<JobEngineOptions>): Promise<Engine>
+  /** Controllers with an engine of that kind. */
+  jobManager(options?: Partial<JobEngineOptions>): Promise<Manager>
 }
 
-/** The engine of a manager. Its informers are started by whoever uses them. */
+/** The engine of a manager. The caller starts its informers. */
 export function openJobEngine(
   access: ServerAccess,
   { objects, informers }: Connection,
@@ -61,6 +63,7 @@ export async function jobWorld(): Promise<JobWorld> {
   return {
     ...world,
     actor,
+    jobManager: (options) => world.managerWith((own) => openJobEngine(access, own, options)),
     async jobEngine(options = {}) {
       const own = connect(access)
       const engine = openJobEngine(access, own, options)

@@ -17,8 +17,15 @@ export interface NoteProvider {
   readonly pages: Map<string, Page>
   /** Set: reading a page fails with this text. */
   failure: string | undefined
+  /** From now on reads wait: until they are released, or until Terraform asks the provider to stop. */
+  hold(): void
+  release(): void
+  /** Reads that wait. */
+  readonly held: number
   /** Value of TF_REATTACH_PROVIDERS. */
   readonly reattach: string
+  /** A program that Terraform may start as its plugin, with TF_DISABLE_PLUGIN_TLS set: it leads here. */
+  readonly program: string
   readonly types: ResourceTypes
   close(): Promise<void>
 }
@@ -49,24 +56,44 @@ export async function startNoteProvider({ sources, types }: ProviderOptions = NO
   const server = createServer()
   const address = { Network: 'unix', String: socket }
   const config = { Protocol: 'grpc', ProtocolVersion: PROTOCOL, Pid: process.pid, Test: true, Addr: address }
+  let gate: PromiseWithResolvers<void> | undefined
+  let held = 0
   const provider: NoteProvider = {
     pages: new Map(),
     failure: undefined,
     reattach: JSON.stringify(Object.fromEntries(sources.map((source) => [source, config]))),
+    program: `#!/bin/sh\necho '1|${PROTOCOL}|unix|${socket}|grpc'\nexec sleep 600\n`,
     types,
+    hold: () => {
+      gate ??= Promise.withResolvers<void>()
+    },
+    release: () => {
+      gate?.resolve()
+      gate = undefined
+    },
+    get held() {
+      return held
+    },
     async close() {
+      provider.release()
       server.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
-  server.on('stream', (stream, headers) => serve(provider, stream, String(headers[':path'])))
+  const beforeRead = async () => {
+    if (!gate) return
+    held++
+    await gate.promise
+    held--
+  }
+  server.on('stream', (stream, headers) => serve(provider, beforeRead, stream, String(headers[':path'])))
   await new Promise<void>((resolve) => server.listen(socket, resolve))
   server.unref()
   return provider
 }
 
 /** gRPC: each message is preceded by a flag and its length. */
-function serve(provider: NoteProvider, stream: ServerHttp2Stream, path: string): void {
+function serve(provider: NoteProvider, beforeRead: () => Promise<void>, stream: ServerHttp2Stream, path: string): void {
   const method = /^\/tfplugin6\.Provider\/(\w+)$/.exec(path)?.[1] ?? ''
   const chunks: Buffer[] = []
   stream.on('error', () => undefined)
@@ -77,7 +104,9 @@ function serve(provider: NoteProvider, stream: ServerHttp2Stream, path: string):
     return
   }
   stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-  stream.on('end', () => {
+  stream.on('end', async () => {
+    if (method === 'ReadResource') await beforeRead()
+    if (stream.destroyed) return
     const answer = METHODS[method]!(provider, readFields(Buffer.concat(chunks).subarray(5)))
     const head = Buffer.alloc(5)
     head.writeUInt32BE(answer.length, 1)
@@ -100,7 +129,10 @@ const METHODS: Readonly<Record<string, (provider: NoteProvider, request: Message
   ValidateProviderConfig: () => NOTHING,
   ConfigureProvider: () => NOTHING,
   ValidateResourceConfig: () => NOTHING,
-  StopProvider: () => NOTHING,
+  StopProvider(provider) {
+    provider.release()
+    return NOTHING
+  },
   UpgradeResourceState: (_, request) => field(1, field(2, bytesOf(readFields(bytesOf(request, 3)), 1))),
   ReadResource({ pages, failure }, request) {
     if (failure !== undefined) return field(2, Buffer.concat([number(1, 1), field(2, Buffer.from(failure))]))

@@ -70,10 +70,10 @@ export async function surviveStubbornResource(): Promise<void> {
   }
 }
 
-/** Whoever comes after the machine: the same run, the one after it, or one whose Terraform does not take the plan. */
+/** What runs after the machine is lost: the same run, the next one, or one whose Terraform does not take the plan. */
 export type Successor = 'same-run' | 'next-run' | 'refused'
 
-/** Made, stored, and its machine lost before it was applied: whoever goes on applies that plan and no other. */
+/** A plan is stored, and its machine is lost before the apply: the successor applies that plan and no other. */
 export async function surviveWithPlan(successor: Successor): Promise<void> {
   const world = await recoveryWorld({ pauseAt: 'between', pauseSeconds: 300 })
   const { objects } = world.connection

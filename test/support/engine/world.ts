@@ -44,6 +44,8 @@ export interface EngineWorld {
   engine(options?: Partial<LocalEngineOptions>): Promise<Engine>
   /** Engine and controllers, as one process has them. */
   manager(options?: Partial<LocalEngineOptions>): Promise<Manager>
+  /** The same with an engine that works over the manager's own connection. */
+  managerWith(open: (own: Connection) => Engine | Promise<Engine>): Promise<Manager>
   create<T extends AnyObject>(kind: KindRef, object: T): Promise<T>
   /** A template and an apply of it, under one name. */
   make(name: string, module: string, forProvider?: object, spec?: object, namespace?: string): Promise<void>
@@ -137,6 +139,39 @@ export async function engineWorld(): Promise<EngineWorld> {
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
+  const managerWith: EngineWorld['managerWith'] = async (open) => {
+    const own = connect(access)
+    const made = await open(own)
+    const controllers = [
+      workspaceApplyController({ engine: made, backoff: () => 1, sourceSeconds: 2 }),
+      workspaceTemplateController(),
+    ] as unknown as AnyController[]
+    const events = createEvents(own.objects, { controller: 'capt.appthrust.com/test', instance: 'test' })
+    const running = runControllers({
+      controllers,
+      objects: own.objects,
+      informers: own.informers,
+      events,
+      clock: systemClock,
+      log: silentLog,
+    })
+    made.onChange((key) => running.wake('workspacetemplateapply', applyOfChecks(key)))
+    await running.synced()
+    let stopped = false
+    const manager: Manager = {
+      engine: made,
+      async stop() {
+        if (stopped) return
+        stopped = true
+        await running.stop()
+        await made.stop()
+        await events.flush()
+        await own.close()
+      },
+    }
+    undo.push(() => manager.stop())
+    return manager
+  }
   return {
     folder,
     connection,
@@ -144,39 +179,8 @@ export async function engineWorld(): Promise<EngineWorld> {
     workDir,
     requests,
     engine,
-    async manager(options) {
-      const own = connect(access)
-      const made = await engine({ objects: own.objects, ...options })
-      const controllers = [
-        workspaceApplyController({ engine: made, backoff: () => 1, sourceSeconds: 2 }),
-        workspaceTemplateController(),
-      ] as unknown as AnyController[]
-      const events = createEvents(own.objects, { controller: 'capt.appthrust.com/test', instance: 'test' })
-      const running = runControllers({
-        controllers,
-        objects: own.objects,
-        informers: own.informers,
-        events,
-        clock: systemClock,
-        log: silentLog,
-      })
-      made.onChange((key) => running.wake('workspacetemplateapply', applyOfChecks(key)))
-      await running.synced()
-      let stopped = false
-      const manager: Manager = {
-        engine: made,
-        async stop() {
-          if (stopped) return
-          stopped = true
-          await running.stop()
-          await made.stop()
-          await events.flush()
-          await own.close()
-        },
-      }
-      undo.push(() => manager.stop())
-      return manager
-    },
+    managerWith,
+    manager: (options) => managerWith((own) => engine({ objects: own.objects, ...options })),
     create: (kind, object) => objects.create(kind, object as never) as never,
     async make(name, module, forProvider = {}, spec = {}, namespace = 'default') {
       await objects.create(WorkspaceTemplate, aTemplate(module, forProvider, { name, namespace }))

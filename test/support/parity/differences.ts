@@ -121,7 +121,7 @@ export const DIFFERENCES: readonly Difference[] = [
     why: 'kubectl and client-go use v3, which has every kind; v2 is asked for when a kind is in neither.',
   }),
   known('no-effect', 'Kinds that are stored without effect', /^warning/, {
-    ours: 'warns whoever writes an admission webhook, a quota, a limit range or an API service that it has no effect',
+    ours: 'warns clients that write an admission webhook, a quota, a limit range or an API service that it has no effect',
     real: 'acts on them',
     why: 'A policy that is believed to hold and does not is worse than none. Conversion webhooks are not called either: requests in another than the storage version are refused.',
   }),

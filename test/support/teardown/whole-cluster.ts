@@ -17,20 +17,19 @@ import {
   eksOutputs,
   type LedgerEntry,
 } from '../cluster/world.ts'
+import { assertLedger, type CloudLedger } from './ledger.ts'
 
 const NAME = 'demo'
 const KEY = { namespace: 'default', name: NAME }
 /** The apply that destroys EKS; a test that lists it in `providers.held` keeps its run in progress. */
 export const CONTROL_PLANE_APPLY = `${NAME}-eks-controlplane-apply`
 
-export interface WholeCluster {
+export interface WholeCluster extends CloudLedger {
   readonly workload: MemoryCluster
   readonly providers: ClusterWorld
   /** What Terraform made and did not destroy. */
   readonly made: ReadonlySet<string>
-  /** Everything that the cloud holds, in the words of a report. */
-  held(): Promise<readonly string[]>
-  /** What was reported as left behind: by the last status of the AddonDelivery, or by Events where there is none. */
+  /** By the last status of the AddonDelivery, or by Events where there is none. */
   reported(): readonly string[]
   /** The last message of TornDown. */
   tornDown(): string | undefined
@@ -96,10 +95,7 @@ export async function wholeCluster(
   }
   const held = async () => [...(await simulatedCloud(world.home.others, KEY)), ...made].sort()
   function reported(): readonly string[] {
-    const byEvents = providers.events
-      .filter(({ reason, about }) => reason === 'LeftBehind' && about === `${CAPTControlPlane.kind}/${NAME}`)
-      .flatMap(({ message }) => (/^Left behind: (.*?)\. /.exec(message)?.[1] ?? '').split(', '))
-    return [...new Set([...leftovers, ...byEvents])].sort()
+    return [...new Set([...leftovers, ...reportedByEvents(providers.events)])].sort()
   }
   return {
     workload,
@@ -110,8 +106,7 @@ export async function wholeCluster(
     tornDown: () => message,
     lastStatus: () => lastStatus,
     async assertLedger(expected, alsoReported = []) {
-      assert.deepEqual(await held(), expected.toSorted(), 'what the cloud holds')
-      assert.deepEqual(reported(), [...expected, ...alsoReported].sort(), 'what was reported')
+      await assertLedger({ held, reported }, expected, { alsoReported })
     },
     until,
     gone,
@@ -122,6 +117,12 @@ export async function wholeCluster(
     stop: () => providers.stop(),
   }
 }
+
+/** What Events on the control plane report as left behind. */
+export const reportedByEvents = (events: ClusterWorld['events']): readonly string[] =>
+  events
+    .filter(({ reason, about }) => reason === 'LeftBehind' && about === `${CAPTControlPlane.kind}/${NAME}`)
+    .flatMap(({ message }) => (/^Left behind: (.*?)\. /.exec(message)?.[1] ?? '').split(', '))
 
 /** What controllers of the workload cluster made in the simulated cloud, in the words of a report. */
 export async function simulatedCloud(home: Objects, cluster: Key): Promise<readonly string[]> {

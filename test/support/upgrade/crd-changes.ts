@@ -67,7 +67,7 @@ function compare(before: Schema, now: Schema, path: string): readonly string[] {
     if (!required.has(name) && fieldsOf(now)[String(name)]?.['default'] === undefined)
       lines.push(at(`requires ${String(name)}`))
   const rules = new Set(rulesOf(before))
-  for (const rule of rulesOf(now)) if (!rules.has(rule)) lines.push(at(`has the rule ${rule}`))
+  for (const rule of rulesOf(now)) if (!rules.has(withoutNew(rule, before))) lines.push(at(`has the rule ${rule}`))
   for (const [name, field] of Object.entries(fieldsOf(before))) {
     const other = fieldsOf(now)[name]
     if (other) lines.push(...compare(field, other, `${path}.${name}`))
@@ -86,5 +86,12 @@ const fieldsOf = (schema: Schema): Readonly<Record<string, Schema>> =>
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 const rulesOf = (schema: Schema): readonly string[] =>
   listOf(schema['x-kubernetes-validations']).map((one) => String((one as Schema)['rule']))
+/** A rule that exactly one of some fields is set, as it is for objects that have none of the new fields. */
+function withoutNew(rule: string, before: Schema): string {
+  const list = /^\[(.+)\]\.filter\(x, x\)\.size\(\) == 1$/.exec(rule)?.[1]
+  if (list === undefined) return rule
+  const isOld = (one: string): boolean => Object.keys(fieldsOf(before)).some((name) => one === `has(self.${name})`)
+  return rule.replace(list, () => list.split(', ').filter(isOld).join(', '))
+}
 const show = (value: unknown): string => JSON.stringify(value) ?? 'nothing'
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)

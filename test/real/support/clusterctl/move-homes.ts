@@ -85,7 +85,7 @@ export interface Watched {
   /** A PATH on which Terraform waits where the test asks it to. */
   readonly path: string
   ledger(): readonly string[]
-  /** Terraform waits before this step, whoever starts it, until it is let go. */
+  /** Terraform waits before this step, in either home, until it is let go. */
   hold(step: 'plan' | 'apply'): void
   letGo(step: 'plan' | 'apply'): void
   remove(): void

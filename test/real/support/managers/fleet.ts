@@ -1,16 +1,19 @@
 // Many clusters at once: made, watched until all of them are ready, counted, deleted. The management API plays the workload
 // cluster of all of them; the engine is the simulated one, so that what is measured is capt and not Terraform.
 import { readFileSync } from 'node:fs'
-import type { AnyObject, KindRef } from '#api'
+import { type AnyObject, CAPTMachineDeployment, type KindRef } from '#api'
 import { connect } from '#kube'
 import { accessOf, isTrue } from '../api.ts'
 import { auditMark, type Request, requestsSince } from '../audit.ts'
 import { type Kube, until, VERSIONS } from '../lab.ts'
 import type { Loose } from '../loose.ts'
 import { clusterManifests, templates } from '../manifests.ts'
+import { playMachines } from '../play-machines.ts'
 import { eventually, type ManagerOptions, startWorld, type World } from '../world.ts'
+import { FLEET_NAMESPACE, fleetMachines, fleetMachineTemplate } from './fleet-machines.ts'
 
-export const FLEET_NAMESPACE = 'fleet'
+export { FLEET_NAMESPACE } from './fleet-machines.ts'
+
 const WRITERS = 8
 const NO_ADDONS = { 'capt.appthrust.com/addon-pipeline': 'none' }
 
@@ -34,6 +37,8 @@ export interface Fleet {
   readonly world: World
   /** Makes so many more clusters and waits until every one of them is ready. */
   grow(prefix: string, clusters: number, options?: GrowOptions): Promise<Growth>
+  /** Gives each of those clusters so many machines and waits until every one of them is available. */
+  growMachines(prefix: string, clusters: number, each: number, options?: Pick<GrowOptions, 'pad'>): Promise<Growth>
   /** Deletes those clusters and waits until they are gone. */
   shrink(prefix: string, clusters: number): Promise<void>
   stop(): Promise<void>
@@ -47,35 +52,56 @@ export async function startFleet(manager: ManagerOptions = { args: ['--engine', 
     template['metadata'].namespace = FLEET_NAMESPACE
     await api.create(kinds.template, template)
   }
-  const onlooker = await lookAt(management, [kinds.cluster, kinds.infra, kinds.plane])
+  const onlooker = await lookAt(management, [kinds.cluster, kinds.infra, kinds.plane, CAPTMachineDeployment])
+  let stopNodes = async (): Promise<void> => undefined
   const timeout = (clusters: number) => 240 + clusters * 6
+  /** Of everything that was made: what is deleted waits for what is deleted beside it. */
+  let size = 0
+  const measure = async (clusters: number, work: () => Promise<void>): Promise<Growth> => {
+    size += clusters
+    const mark = auditMark(management)
+    const cpuBefore = cpuSecondsOf(world.manager.pid)
+    const startedAt = performance.now()
+    await work()
+    return {
+      clusters,
+      seconds: (performance.now() - startedAt) / 1000,
+      cpuSeconds: cpuSecondsOf(world.manager.pid) - cpuBefore,
+      requests: requestsOfCapt(management, mark),
+    }
+  }
   return {
     world,
-    async grow(prefix, clusters, { pad = 1, addons = false } = {}) {
-      const mark = auditMark(management)
-      const cpuBefore = cpuSecondsOf(world.manager.pid)
-      const startedAt = performance.now()
-      await inLanes(namesOf(prefix, clusters, pad), (name) => makeCluster(world, name, addons ? {} : NO_ADDONS))
-      const all = (kind: KindRef, type: string) =>
-        onlooker.count(kind, prefix, (object) => isTrue(object as Loose, type)) === clusters
-      const areReady = () => all(kinds.infra, 'Ready') && all(kinds.plane, 'Ready') && all(kinds.cluster, 'Available')
-      await eventually(world, `${clusters} clusters are ready`, areReady, timeout(clusters))
-      return {
-        clusters,
-        seconds: (performance.now() - startedAt) / 1000,
-        cpuSeconds: cpuSecondsOf(world.manager.pid) - cpuBefore,
-        requests: requestsOfCapt(management, mark),
-      }
+    grow: (prefix, clusters, { pad = 1, addons = false } = {}) =>
+      measure(clusters, async () => {
+        await inLanes(namesOf(prefix, clusters, pad), (name) => makeCluster(world, name, addons ? {} : NO_ADDONS))
+        const all = (kind: KindRef, type: string) =>
+          onlooker.count(kind, prefix, (object) => isTrue(object as Loose, type)) === clusters
+        const areReady = () => all(kinds.infra, 'Ready') && all(kinds.plane, 'Ready') && all(kinds.cluster, 'Available')
+        await eventually(world, `${clusters} clusters are ready`, areReady, timeout(clusters))
+      }),
+    async growMachines(prefix, clusters, each, { pad = 1 } = {}) {
+      await api.create(kinds.template, fleetMachineTemplate())
+      stopNodes = playMachines(management, management)
+      return await measure(clusters, async () => {
+        await inLanes(namesOf(prefix, clusters, pad), (name) =>
+          api.create(CAPTMachineDeployment, fleetMachines(name, each)),
+        )
+        const areAvailable = () =>
+          onlooker.count(CAPTMachineDeployment, prefix, (object) => isTrue(object as Loose, 'Ready')) === clusters
+        await eventually(world, `${clusters * each} machines are available`, areAvailable, timeout(clusters))
+      })
     },
     async shrink(prefix, clusters) {
       const names = namesOf(prefix, clusters)
       await inLanes(names, (name) => api.remove(kinds.cluster, name, FLEET_NAMESPACE))
       const areGone = () =>
         [kinds.cluster, kinds.infra, kinds.plane].every((kind) => onlooker.count(kind, prefix) === 0)
-      await eventually(world, `${clusters} clusters are gone`, areGone, timeout(clusters))
+      await eventually(world, `${clusters} clusters are gone`, areGone, timeout(size))
       await inLanes(names, (name) => api.remove(kinds.secret, workloadSecretName(name), FLEET_NAMESPACE))
     },
     async stop() {
+      await stopNodes()
       await onlooker.close()
       await world.stop()
     },

@@ -13,7 +13,7 @@ export interface Term {
   readonly writes: number
 }
 
-/** Managers alone: runners come under the same names and go on whoever leads. */
+/** Managers alone: runners come under the same names and go on when the leader changes. */
 export const writesOfManagers = (requests: readonly Request[]): Request[] =>
   requests.filter((one) => one.agent === 'capt-manager' && isWrite(one) && one.code < 300)
 

@@ -1,12 +1,17 @@
 // One object that breaks each CEL rule of our kinds and one that keeps it. A rule that speaks of a change has the spec
 // that was there before. The test over them fails when a rule has no case.
 import type { JsonObject } from '#lib'
+import { stageTypes } from '../../../../src/api/kinds/stage-types.ts'
 import { inTemplate, type RuleCase, template } from './rule-case.ts'
 import { NODE_RULE_CASES } from './rule-cases-nodes.ts'
 
 const REGION = { region: 'eu-west-1' }
 const MADE = { ...REGION, vpcTemplateRef: { name: 'vpc' } }
 const FOUND = { ...REGION, existingVpcId: 'vpc-1' }
+const STAGE_TYPES = new Intl.ListFormat('en-GB').format(Object.keys(stageTypes))
+const CHART_TYPES = Object.entries(stageTypes).flatMap(([type, { schema }]) =>
+  schema.properties?.['source'] ? [[type, schema] as const] : [],
+)
 const ROLE = { roleArn: 'arn:aws:iam::123456789012:role/capt', externalId: 'abc' }
 
 /** What holds for a cluster and for a template of clusters. */
@@ -174,7 +179,7 @@ export const RULE_CASES: Readonly<Record<string, readonly RuleCase[]>> = {
       keeps: ADOPTED,
     },
     {
-      rule: '.spec: policy cannot be changed: delete the Cluster, which detaches an adopted one, and make it anew',
+      rule: '.spec: policy cannot be changed: delete the Cluster, which detaches an adopted one, and create it again',
       before: ADOPTED,
       breaks: PLANE,
       keeps: { ...ADOPTED, version: 'v1.36.0' },
@@ -248,11 +253,17 @@ export const RULE_CASES: Readonly<Record<string, readonly RuleCase[]>> = {
       keeps: selector({ operator: 'Exists' }),
     },
     {
-      rule: '.spec.stages[]: exactly one of flux, karpenter, nodePool and resources must be set',
+      rule: `.spec.stages[]: exactly one of ${STAGE_TYPES} must be set`,
       breaks: stages({ name: 'a', flux: {}, karpenter: {} }),
       keeps: stages({ name: 'a', karpenter: {} }),
     },
-    registry('.spec.stages[].karpenter.source', (source) => stages({ name: 'a', karpenter: { source } })),
+    ...CHART_TYPES.map(([type, schema]) =>
+      registry(`.spec.stages[].${type}.source`, (source) => {
+        // What a chart must be given is a version.
+        const required = Object.fromEntries((schema.required ?? []).map((name) => [name, '1.0.0']))
+        return stages({ name: 'a', [type]: { ...required, source } })
+      }),
+    ),
     {
       rule: '.spec.stages[]: a stage cannot need itself',
       breaks: stages({ name: 'a', needs: ['a'], flux: {} }),

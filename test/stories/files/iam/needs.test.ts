@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { moduleText, TEMPLATES } from '../../../../scripts/template-modules.ts'
 import { NEEDED_POLICIES, neededActions, neededPolicy, TYPE_NEEDS } from '../../../../src/catalog/iam/needs/needs.ts'
 import { KARPENTER_CALLS, MANAGER_CALLS } from '../../../../src/catalog/iam/needs/own-calls.ts'
 import { MODULE_TYPES, TEMPLATE_TYPES } from '../../../../src/catalog/iam/needs/templates.ts'
@@ -10,14 +11,14 @@ import { MANAGED_POLICY_LIMIT, sizeOf } from '../../../../src/catalog/iam/polici
 import { scanHcl } from '../../../../src/engine/render/hcl.ts'
 
 const root = join(import.meta.dirname, '../../../..')
-const folders = readdirSync(join(root, 'templates'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !entry.name.startsWith('simulation-'))
-  .map(({ name }) => name)
+const folders = Object.values(TEMPLATES)
+  .filter(({ tags }) => tags.cloud === 'aws')
+  .map(({ folder }) => folder)
 const known = new Set(TYPE_NEEDS.map(({ of }) => of))
 const sorted = (texts: Iterable<string>): readonly string[] => [...new Set(texts)].sort()
 
 function usedBy(folder: string): { types: readonly string[]; modules: readonly string[] } {
-  const { blocks } = scanHcl(readFileSync(join(root, 'templates', folder, 'main.tf'), 'utf8'))
+  const { blocks } = scanHcl(moduleText(folder))
   const unquoted = (text = '') => text.replace(/^"|"$/g, '')
   return {
     types: sorted(
@@ -100,9 +101,7 @@ describe('The table of needed permissions', () => {
     )
     assert.equal(attaching.length, 1)
     const { 'iam:PolicyARN': allowed } = attaching[0]!.condition!['ArnLike']! as { 'iam:PolicyARN': readonly string[] }
-    const attached = folders.flatMap((folder) => [
-      ...readFileSync(join(root, 'templates', folder, 'main.tf'), 'utf8').matchAll(/"(Amazon(?:EKS|EC2|SSM)\w+)"/g),
-    ])
+    const attached = folders.flatMap((folder) => [...moduleText(folder).matchAll(/"(Amazon(?:EKS|EC2|SSM)\w+)"/g)])
     for (const [, name] of attached)
       if (name !== 'AmazonEKSClusterAdminPolicy') assert.ok(allowed.includes(`arn:*:iam::aws:policy/${name}`), name)
   })

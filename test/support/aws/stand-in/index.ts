@@ -4,18 +4,35 @@
 //                    of these, updates, versions of clusters and node groups, changes of a cluster's configuration.
 //                    SSM: the parameters of EKS-optimised images.
 //   completed here   EKS: CreateCluster, DescribeCluster, CreateNodegroup, DescribeNodegroup (clusters.ts says of what).
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ACCESS_ENTRY_ROUTES } from './access-entries.ts'
 import { describeVersions } from './addon-versions.ts'
 import { ADDON_ROUTES } from './addons.ts'
-import { Fault, type Json, matchPath, newId } from './call.ts'
+import { type Json, matchPath } from './call.ts'
 import { type Ec2, makeNetwork, removeNetwork } from './cluster-network.ts'
 import { type ClusterState, stateOf } from './cluster-state.ts'
 import { CLUSTER_ROUTES, completeCluster, completeNodeGroup, noteCluster, noteNodeGroup } from './clusters.ts'
 import { imageParameters, isImageParameter, parametersBelow } from './images.ts'
+import { listOf, pageOfAnswer, withoutToken } from './pages.ts'
 import { POD_IDENTITY_ROUTES } from './pod-identity.ts'
 import { answerTags, tagsAt } from './tags.ts'
+import {
+  type Asked,
+  type AwsCall,
+  ask,
+  bytesOf,
+  callOf,
+  closeZones,
+  jsonOf,
+  type Refusal,
+  type Reply,
+  refusedAs,
+  sendError,
+  toReply,
+  withoutHops,
+  withText,
+} from './wire.ts'
 
 export interface AwsStandIn {
   /** Without a slash at its end. */
@@ -26,41 +43,24 @@ export interface AwsStandIn {
   before: ((call: AwsCall) => Refusal | undefined) | undefined
   /** Called for each call that was answered, before the caller gets the answer. */
   after: ((call: AwsCall) => void) | undefined
+  /** Lists are handed out in pages of this size; in those of the caller when left out. */
+  pageSize: number | undefined
+  /** Zones that the account has not opted in to. */
+  closedZones: readonly string[]
   close(): Promise<void>
-}
-
-/** A call by the name of its permission, such as `iam:CreateRole`. */
-export interface AwsCall {
-  readonly action: string
-  readonly isWrite: boolean
-}
-
-/** An error of AWS, such as `{ code: 'AccessDenied', status: 403 }`. */
-export interface Refusal {
-  readonly code: string
-  readonly status: number
 }
 
 const ROUTES = [...ACCESS_ENTRY_ROUTES, ...ADDON_ROUTES, ...POD_IDENTITY_ROUTES, ...CLUSTER_ROUTES]
 
-interface Asked {
-  readonly method: string
-  readonly path: readonly string[]
-  readonly query: URLSearchParams
-  readonly headers: IncomingMessage['headers']
-  readonly body: Buffer
-  readonly region: string
-}
-
-interface Reply {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
-}
-
 export async function startAwsStandIn(motoUrl: string): Promise<AwsStandIn> {
   const clusters = new Map<string, ClusterState>()
-  const hooks: Pick<AwsStandIn, 'api' | 'before' | 'after'> = { api: undefined, before: undefined, after: undefined }
+  const hooks: Omit<AwsStandIn, 'url' | 'close'> = {
+    api: undefined,
+    before: undefined,
+    after: undefined,
+    pageSize: undefined,
+    closedZones: [],
+  }
   const server = createServer((incoming, outgoing) => {
     answer(incoming).then(
       ({ status, headers, body }) => outgoing.writeHead(status, withoutHops(headers, body)).end(body),
@@ -69,12 +69,16 @@ export async function startAwsStandIn(motoUrl: string): Promise<AwsStandIn> {
   })
 
   async function answer(incoming: IncomingMessage): Promise<Reply> {
-    const body = await bytesOf(incoming)
-    const forward = () => ask(motoUrl, incoming.method!, incoming.url!, incoming.headers, body)
+    const bytes = await bytesOf(incoming)
     const scope = /Credential=[^,]*?\/\d{8}\/([^/]+)\/([^/]+)\/aws4_request/.exec(incoming.headers.authorization ?? '')
     if (incoming.url === '/moto-api/reset') clusters.clear()
     const url = new URL(incoming.url!, motoUrl)
     const path = url.pathname.split('/').slice(1).map(decodeURIComponent)
+    const call = callOf(scope?.[2] ?? '', { method: incoming.method!, path, headers: incoming.headers, body: bytes })
+    const list = hooks.pageSize === undefined ? undefined : listOf(call.action)
+    const { start, body } = list === undefined ? { start: 0, body: bytes } : withoutToken(url, bytes)
+    const target = list === undefined ? incoming.url! : `${url.pathname}${url.search}`
+    const forward = () => ask(motoUrl, incoming.method!, target, incoming.headers, body)
     const asked = {
       method: incoming.method!,
       path,
@@ -83,7 +87,6 @@ export async function startAwsStandIn(motoUrl: string): Promise<AwsStandIn> {
       body,
       region: scope?.[1] ?? '',
     }
-    const call = callOf(scope?.[2] ?? '', asked)
     const refusal = hooks.before?.(call)
     if (refusal) return refusedAs(refusal, call)
     const answered =
@@ -93,7 +96,11 @@ export async function startAwsStandIn(motoUrl: string): Promise<AwsStandIn> {
           ? await answerSsm(asked, forward)
           : await forward()
     hooks.after?.(call)
-    return answered
+    if (call.action === 'ec2:DescribeAvailabilityZones')
+      return withText(answered, (text) => closeZones(text, hooks.closedZones))
+    return list === undefined || answered.status !== 200
+      ? answered
+      : withText(answered, (text) => pageOfAnswer(text, list, start, hooks.pageSize!))
   }
 
   async function answerEks(asked: Asked, forward: () => Promise<Reply>): Promise<Reply> {
@@ -191,79 +198,4 @@ export async function startAwsStandIn(motoUrl: string): Promise<AwsStandIn> {
         server.closeAllConnections()
       }),
   })
-}
-
-function callOf(service: string, { method, path, headers, body }: Asked): AwsCall {
-  const target = String(headers['x-amz-target'] ?? '').split('.')[1]
-  const action = target ?? new URLSearchParams(body.toString()).get('Action') ?? `${method} ${path.slice(2).join('/')}`
-  return { action: `${service}:${action}`, isWrite: !/^(Get|List|Describe|GET )/.test(action) }
-}
-
-/** In the form of the service that was called. */
-function refusedAs({ code, status }: Refusal, { action }: AwsCall): Reply {
-  const message = `${action} by a test`
-  if (/^(iam|ec2|sts):/.test(action)) {
-    const xml = `<ErrorResponse><Error><Code>${code}</Code><Message>${message}</Message></Error></ErrorResponse>`
-    return { status, headers: { 'content-type': 'text/xml' }, body: Buffer.from(xml) }
-  }
-  return toReply({ __type: code, message }, status, { 'x-amzn-errortype': code })
-}
-
-const toReply = (body: Json, status = 200, headers: Reply['headers'] = {}): Reply => ({
-  status,
-  headers: { 'content-type': 'application/json', 'x-amzn-requestid': newId(), ...headers },
-  body: Buffer.from(JSON.stringify(body)),
-})
-
-function sendError(outgoing: ServerResponse, error: unknown): void {
-  const { status, headers, body } =
-    error instanceof Fault
-      ? toReply({ message: error.message, ...error.fields }, error.status, { 'x-amzn-errortype': error.code })
-      : toReply({ message: String(error) }, 500, { 'x-amzn-errortype': 'ServerException' })
-  outgoing.writeHead(status, withoutHops(headers, body)).end(body)
-}
-
-function ask(
-  to: string,
-  method: string,
-  path: string,
-  headers: IncomingMessage['headers'],
-  body: Buffer,
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(to)
-    // The host stays as the caller wrote it: moto puts it into URLs of queues and buckets.
-    const { 'transfer-encoding': _, expect: __, ...kept } = headers
-    const sent = { ...kept, 'content-length': String(body.length) }
-    const outgoing = request({ hostname, port, method, path, headers: sent, agent: false }, (found) => {
-      bytesOf(found).then(
-        (bytes) => resolve({ status: found.statusCode!, headers: found.headers, body: bytes }),
-        reject,
-      )
-    })
-    outgoing.on('error', reject)
-    outgoing.end(body)
-  })
-}
-
-const withoutHops = (headers: Reply['headers'], body: Buffer): Record<string, string | string[]> => {
-  const kept = Object.entries(headers).filter(
-    ([name, value]) => value !== undefined && !['connection', 'transfer-encoding', 'keep-alive'].includes(name),
-  ) as [string, string | string[]][]
-  const known = Object.fromEntries(kept)
-  return known['content-length'] === undefined ? { ...known, 'content-length': String(body.length) } : known
-}
-
-async function bytesOf(stream: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-}
-
-function jsonOf(bytes: Buffer): Json {
-  try {
-    return bytes.length === 0 ? {} : (JSON.parse(bytes.toString()) as Json)
-  } catch {
-    throw new Fault('InvalidParameterException', 'The body is not JSON')
-  }
 }

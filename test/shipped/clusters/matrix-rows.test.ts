@@ -1,0 +1,114 @@
+// One cluster goes through every neighbouring pair of rows of the version matrix, by the shipped program and kubectl: from the oldest row
+// that Flux supports, with the oldest Karpenter of that row pinned, to the newest. What others put on live objects is still there at the
+// end.
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { AddonDelivery, type AnyObject, DeploymentKind, kindRef } from '#api'
+import { compareVersions, eksRows, supports, versionsFor } from '#catalog'
+import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome } from '../support.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
+const KEY = { namespace: 'default', name: 'demo' }
+const ROWS = eksRows()
+  .map(({ line }) => line)
+  .filter((line) => versionsFor('flux', line).length > 0)
+  .sort(compareVersions)
+const MARKED = [
+  [kindRef('karpenter.sh/v1', 'NodePool', 'nodepools', false), { name: 'default' }],
+  [kindRef('karpenter.k8s.aws/v1', 'EC2NodeClass', 'ec2nodeclasses', false), { name: 'default' }],
+  [
+    kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases'),
+    { namespace: 'kube-system', name: 'karpenter' },
+  ],
+  [DeploymentKind, { namespace: 'flux-system', name: 'source-controller' }],
+] as const
+const MINE = 'example.com/mine'
+
+const skip = !kubectlPath && 'kubectl is not installed'
+describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 }, () => {
+  let shipped: Shipped
+  let home: UpHome
+  let connection: Connection
+  const delivery = async () => (await connection.objects.get<AddonDelivery>(AddonDelivery, KEY))!
+  const stage = async (name: string) => (await delivery()).status?.stages?.find((one) => one.name === name)
+  const workload = async <T>(use: (objects: Objects) => Promise<T>): Promise<T> => {
+    const path = join(shipped.folder, 'workload.kubeconfig')
+    writeFileSync(path, await shipped.captOk(['kubeconfig', 'demo', '--kubeconfig', home.kubeconfig]))
+    const opened = connect(await loadKubeconfig({ path }))
+    try {
+      return await use(opened.objects)
+    } finally {
+      await opened.close()
+    }
+  }
+  const kubectl = async (...args: readonly string[]) => {
+    const { code, out, err } = await shipped.kubectl(home.kubeconfig, args, { timeoutMs: 130_000 })
+    assert.equal(code, 0, `kubectl ${args.join(' ')}: ${out}${err}`)
+    return out
+  }
+  const pin = async (row: string) => {
+    const version = versionsFor('karpenter', row).at(-1)!
+    const overrides = [{ stage: 'karpenter', version }]
+    await kubectl('patch', 'addondelivery', 'demo', '--type', 'merge', '-p', JSON.stringify({ spec: { overrides } }))
+    for (const reached of [`wantedVersion}=${version}`, 'state}=Healthy']) {
+      const path = `--for=jsonpath={.status.stages[?(@.name=="karpenter")].${reached}`
+      await kubectl('wait', path, 'addondelivery/demo', '--timeout=120s')
+    }
+    const one = await stage('karpenter')
+    assert.deepEqual([one?.wantedVersion, one?.state], [version, 'Healthy'])
+  }
+
+  before(async () => {
+    shipped = shippedProgram()
+    home = await shipped.up('home', ['--engine', 'simulated'])
+    connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
+    const example = readFileSync(join(ROOT, 'examples', 'simulation.yaml'), 'utf8')
+    writeFileSync(join(shipped.folder, 'demo.yaml'), example.replace(/^ {2}version: .*$/m, `  version: "${ROWS[0]}"`))
+    await shipped.captOk(['apply', '-f', 'demo.yaml', '--wait', '3m', '--kubeconfig', home.kubeconfig], {
+      env: shipped.env,
+      timeoutMs: 240_000,
+    })
+    await pin(ROWS[0]!)
+    await workload(async (objects) => {
+      for (const [kind, key] of MARKED) {
+        const live = (await objects.get<AnyObject>(kind, key))!
+        const finalizers = [...(live.metadata.finalizers ?? []), MINE]
+        const metadata = { labels: { team: 'blue' }, annotations: { [MINE]: 'yes' }, finalizers }
+        await objects.patch(kind, key, { type: 'merge', body: { metadata } })
+      }
+    })
+  })
+  after(async () => {
+    await connection?.close()
+    await shipped?.end()
+  })
+
+  for (const [index, to] of ROWS.slice(1).entries())
+    it(`goes from ${ROWS[index]} to ${to}, in an order that the matrix allows`, async () => {
+      const args = ['upgrade', 'demo', '--kubernetes', to, '--yes', '--wait', '3m', '--kubeconfig', home.kubeconfig]
+      const { code, out, err } = await shipped.capt(args, { timeoutMs: 240_000 })
+      assert.equal(code, 0, out + err)
+      const plane = await kubectl('get', 'captcontrolplane', 'demo')
+      assert.match(
+        plane,
+        new RegExp(`^NAME +READY +PHASE +VERSION .*\\ndemo +True +Ready +v${to.replace('.', '\\.')}\\.0 `),
+      )
+      assert.match(await kubectl('get', 'addondelivery', 'demo'), /^demo +demo +default +True +True /m)
+      for (const name of ['flux', 'karpenter'] as const) {
+        const one = await stage(name)
+        assert.equal(one?.state, 'Healthy')
+        assert.ok(supports(name, one.wantedVersion ?? '', to), `${name} ${one.wantedVersion} on ${to}`)
+      }
+      await workload(async (objects) => {
+        for (const [kind, key] of MARKED) {
+          const { labels, annotations, finalizers } = (await objects.get<AnyObject>(kind, key))!.metadata
+          assert.equal(labels?.['team'], 'blue', kind.kind)
+          assert.equal(annotations?.[MINE], 'yes', kind.kind)
+          assert.ok(finalizers?.includes(MINE), kind.kind)
+        }
+      })
+    })
+})
