@@ -22,6 +22,15 @@ const Sample = defineKind({
       }),
       ports: s.list(s.integer(), { about: 'Ports.', listType: 'set', maxItems: 2 }),
       either: s.intOrString({ about: 'Either.' }),
+      keyed: s.list(
+        s.object({ name: s.string({ about: 'Key.', maxLength: 9 }) }, { required: ['name'], about: 'One.' }),
+        {
+          about: 'Keyed.',
+          maxItems: 3,
+          listType: 'map',
+          mapKeys: ['name'],
+        },
+      ),
     },
     { required: ['name'], rules: [{ rule: "self.name != 'x'", message: 'not x' }] },
   ),
@@ -49,6 +58,7 @@ describe('the runtime check', () => {
     [{ name: 'y', count: 0 }, 'spec.count: 0 should be greater than or equal to 1'],
     [{ name: 'y', count: 'x' }, 'spec.count: must be of type integer, not string'],
     [{ name: 'y', ports: [1, 1] }, 'spec.ports[1]: 1 stands there twice'],
+    [{ name: 'y', keyed: [{ name: 'a' }, { name: 'a' }] }, 'spec.keyed[1]: {"name":"a"} stands there twice'],
     [{ name: 'y', ports: [1, 2, 3] }, 'spec.ports: 3 are too many: must have at most 2 items'],
     [{ name: 'y', nmae: 1 }, 'spec.nmae: unknown field'],
     [{ name: 'x' }, 'spec: not x'],
@@ -64,7 +74,7 @@ describe('the runtime check', () => {
   it('explains a missing field by its description and an unknown one by what is known', () => {
     const hints = (spec: object) => checkObject(Sample, sample(spec)).faults.map(({ hint }) => hint)
     assert.deepEqual(hints({}), ['Name in the cloud.'])
-    assert.deepEqual(hints({ name: 'y', zzzzzz: 1 }), ['known here: name, mode, count, ports, either'])
+    assert.deepEqual(hints({ name: 'y', zzzzzz: 1 }), ['known here: name, mode, count, ports, either, keyed'])
   })
 
   it('wants a name', () => {

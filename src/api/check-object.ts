@@ -52,10 +52,13 @@ function unknownField({ kind, schema }: Pick<Kind, 'kind' | 'schema'>, path: str
   return known.length === 0 ? { path, message } : { path, message, hint: `known here: ${known.join(', ')}` }
 }
 
+/** An object or a list in the server's words has the name of its Go type in front. */
+const withoutGoTypes = (text: string): string => text.replaceAll(/(map\[string\]|\[\])interface \{\}\{/g, '{')
+
 /** The server's words with the repetitions taken out. */
 function toObjectFault(schema: JsonSchema, fault: Fault): ObjectFault {
   const path = fault.at ?? (fault.path === '<nil>' ? '' : fault.path)
-  const body = fault.message.slice(fault.path.length + 2).replaceAll(`${path} in body `, '')
+  const body = withoutGoTypes(fault.message.slice(fault.path.length + 2)).replaceAll(`${path} in body `, '')
   const described = schemaAt(schema, stepsOf(path))?.description
   switch (fault.type) {
     case 'Required':

@@ -15,7 +15,8 @@ const stages = 'src/controllers/addon-delivery/stages'
 const run = promisify(execFile)
 
 const [, section = ''] = readFileSync(join(root, 'CONTRIBUTING.md'), 'utf8').split('\n## Adding a stage type\n')
-const [SCHEMA, DEFINITION, TEST] = readSteps('CONTRIBUTING.md', section.split('\n## ')[0]!).map(({ text }) => text)
+const blocks = readSteps('CONTRIBUTING.md', section.split('\n## ')[0]!).map(({ text }) => text)
+const [SCHEMA, DEFINITION, TEST, PLAIN_SCHEMA, PLAIN_DEFINITION] = blocks
 
 /** Brings the planted type to a simulated cluster with the controllers, takes it away again, and prints what was seen. */
 const STORY = `
@@ -33,16 +34,23 @@ const problems = (stage: object) => {
 const podinfo = { version: '6.9.0', namespace: 'podinfo', timeout: '10m' }
 const hello = stageWith({ name: 'hello', needs: ['flux'], enabledBy: [{ key: 'hello', value: 'yes' }], podinfo })
 const shipped = defaultPipeline(HOME)
-const stages = [{ ...shipped.spec.stages[0]!, enabledBy: [] }, hello]
+const priorities = [{ name: 'high', value: 1000 }]
+const first = stageWith({ name: 'first', needs: [], enabledBy: [{ key: 'hello', value: 'yes' }], priorities })
+const stages = [{ ...shipped.spec.stages[0]!, enabledBy: [] }, hello, first]
+const Priority = { group: 'scheduling.k8s.io', version: 'v1', kind: 'PriorityClass', plural: 'priorityclasses', namespaced: false }
+const high = () => workload.peek(Priority, { name: 'high' })?.metadata.name
 const world = await addonsWorld({ pipeline: { ...shipped, spec: { ...shipped.spec, stages } } })
 const workload = await world.addCluster('demo', { labels: { hello: 'yes' } })
 const key = { namespace: 'podinfo', name: 'podinfo' }
 const installed = () => [OCIRepositoryKind, HelmReleaseKind, DeploymentKind].filter((kind) => workload.peek(kind, key)).map(({ kind }) => kind)
-await world.until('it is healthy', () => world.stage('demo', 'hello')?.state === 'Healthy')
+const states = () => ['hello', 'first'].map((name) => world.stage('demo', name)?.state)
+await world.until('both are healthy', () => states().every((state) => state === 'Healthy'))
+const plain = { evidence: world.stage('demo', 'first')?.healthy?.evidence, delivered: high(), removed: '' }
 const delivered = { ...world.stage('demo', 'hello'), installed: installed() }
 const body = { metadata: { labels: { hello: null } } }
 await world.home.others.patch(Cluster, { namespace: 'default', name: 'demo' }, { type: 'merge', body })
-await world.until('it is gone', () => world.stage('demo', 'hello')?.state === 'NotWanted')
+await world.until('both are gone', () => states().every((state) => state === 'NotWanted'))
+plain.removed = high() ?? 'nothing is left'
 const removed = { ...world.stage('demo', 'hello'), installed: installed() }
 await world.close()
 console.log(JSON.stringify({
@@ -50,6 +58,8 @@ console.log(JSON.stringify({
   refused: problems({ podinfo: { version: '6.9.0' }, flux: {} }),
   delivered,
   removed,
+  plain,
+  unkeyed: problems({ priorities: [{ name: 'high', value: 1 }, { name: 'high', value: 2 }] }),
 }))
 `
 
@@ -61,27 +71,32 @@ function edit(path: string, from: string, to: string): void {
   writeFileSync(file, edited)
 }
 
-describe('the stage type of CONTRIBUTING.md', () => {
+describe('the stage types of CONTRIBUTING.md', () => {
   before(() => {
     cpSync(join(root, 'src'), join(copy, 'src'), { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
     for (const file of ['package.json', 'tsconfig.json']) cpSync(join(root, file), join(copy, file))
     symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
     writeFileSync(join(copy, stages, 'podinfo.ts'), `${DEFINITION}\n`)
+    writeFileSync(join(copy, stages, 'priorities.ts'), `${PLAIN_DEFINITION}\n`)
     writeFileSync(join(copy, stages, 'podinfo.test.ts'), `${TEST}\n`)
     const registry = `${stages}/registry.ts`
-    edit(registry, 'import { resources', "import { podinfoStage } from './podinfo.ts'\nimport { resources")
-    edit(registry, '  flux: fluxStage,', '  flux: fluxStage,\n  podinfo: podinfoStage,')
+    edit(
+      registry,
+      'import { resources',
+      "import { podinfoStage } from './podinfo.ts'\nimport { prioritiesStage } from './priorities.ts'\nimport { resources",
+    )
+    edit(registry, '  flux: fluxStage,', '  flux: fluxStage,\n  podinfo: podinfoStage,\n  priorities: prioritiesStage,')
     edit(
       'src/api/kinds/stage-types.ts',
       '/** A stage sets exactly one of these fields. */\nexport const stageTypes = {',
-      `${SCHEMA}\n\nexport const stageTypes = {\n  podinfo,`,
+      `${SCHEMA}\n${PLAIN_SCHEMA}\n\nexport const stageTypes = {\n  podinfo,\n  priorities,`,
     )
     cpSync(join(root, 'test/support/addons'), join(copy, 'test/support/addons'), { recursive: true })
     writeFileSync(join(copy, 'story.ts'), STORY)
   })
   after(() => rmSync(copy, { recursive: true, force: true }))
 
-  it('is validated, delivered until it is healthy, and removed', async () => {
+  it('are validated, delivered until they are healthy, and removed', async () => {
     const { stdout } = await run(process.execPath, [join(copy, 'story.ts')], { cwd: copy })
     const answer = JSON.parse(stdout)
     assert.deepEqual(answer.accepted, [])
@@ -98,16 +113,19 @@ describe('the stage type of CONTRIBUTING.md', () => {
       installed: ['OCIRepository', 'HelmRelease', 'Deployment'],
     })
     assert.deepEqual(answer.removed, { name: 'hello', state: 'NotWanted', installed: [] })
+    const evidence = ['PriorityClass high: value is 1000']
+    assert.deepEqual(answer.plain, { evidence, delivered: 'high', removed: 'nothing is left' })
+    assert.match(answer.unkeyed.join(), /priorities\[1\].+high.+ stands there twice/)
   })
 
-  it('passes its own test', async () => {
+  it('pass their own test', async () => {
     const { NODE_TEST_CONTEXT: _context, ...env } = process.env
     const file = join(copy, stages, 'podinfo.test.ts')
     const { stdout } = await run(process.execPath, ['--test', '--test-reporter=tap', file], { cwd: copy, env })
     assert.match(stdout, /# pass 1$/m)
   })
 
-  it('holds to the types of the rest', async () => {
+  it('hold to the types of the rest', async () => {
     const config = { extends: './tsconfig.json', include: [`${stages}/*.ts`] }
     writeFileSync(join(copy, 'tsconfig.stage.json'), JSON.stringify(config))
     await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.stage.json'], { cwd: copy })
