@@ -156,6 +156,7 @@ export async function observeDelivery(
       observedStages: observed.stages,
       cause,
       withCluster: cluster === undefined || (cluster.deleting && !staysInAws(world, cluster)),
+      isClusterKept: cluster !== undefined && !cluster.deleting,
       wasUp: cluster?.controlPlaneInitialized ?? false,
       terminate: terminateInstances,
       deleteNetwork: deleteLoadBalancers,

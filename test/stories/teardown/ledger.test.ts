@@ -8,6 +8,7 @@ import {
   type AddonPipeline,
   type AnyObject,
   CustomResourceDefinitionKind,
+  clusterResourceSetKind,
   DeploymentKind,
   type KindRef,
   NodeKind,
@@ -241,6 +242,24 @@ describe('the cloud after a Cluster was deleted', () => {
     await world.until('it is gone', () => world.delivery('demo')?.metadata.uid !== uid, 400)
     assert.equal(await network(), balancers)
     assert.ok(workload.peek(ServiceKind, { namespace: 'default', name: 'classic' }))
+  })
+
+  it('loses the ClusterResourceSets with its AddonDelivery, and gets everything again with the next one', async () => {
+    const workload = await furnished({ addons: true })
+    const flux = { namespace: 'flux-system', name: 'source-controller' }
+    const setsOf = () => world.home.storage.list(clusterResourceSetKind('v1beta2')).map((set) => set.metadata.uid)
+    const [sets, uid] = [setsOf(), world.delivery('demo')?.metadata.uid]
+    assert.ok(sets.length > 0)
+    const body = { metadata: { annotations: { 'capt.appthrust.com/confirm-removal': '*' } } }
+    await world.home.others.patch(AddonDelivery, key, { type: 'merge', body })
+    await world.home.others.delete(AddonDelivery, key)
+    await world.until('it is gone', () => world.delivery('demo')?.metadata.uid !== uid, 400)
+    assert.deepEqual(
+      setsOf().filter((set) => sets.includes(set)),
+      [],
+    )
+    await world.until('it is back', isReady, 400)
+    assert.ok(workload.peek(DeploymentKind, flux))
   })
 })
 

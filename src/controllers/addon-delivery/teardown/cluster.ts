@@ -65,6 +65,7 @@ export function clusterTeardown(given: ClusterTeardownPorts): ClusterTeardown {
         observedStages: [],
         cause: 'cluster',
         withCluster: true,
+        isClusterKept: false,
         wasUp: true,
         terminate: false,
         deleteNetwork: true,

@@ -16,8 +16,8 @@ const karpenter = stage('karpenter', { karpenter: { namespace: 'kube-system' } }
 const pool = stage('node-pool', { needs: ['karpenter'], nodePool: { name: 'default' } })
 const flux = stage('flux', { flux: {} })
 const removal = (over: Partial<RemovalOptions> = {}): RemovalOptions => ({
-  cause: 'cluster',
   withCluster: true,
+  isClusterKept: false,
   nodesTimeoutMs: 15 * MINUTE_MS,
   ...over,
 })
@@ -62,13 +62,13 @@ describe('the steps of a teardown', () => {
   })
 
   it('touch no balancer when the Cluster lives', () => {
-    for (const cause of ['cluster', 'stages'] as const) {
-      const steps = names(planRemoval([karpenter], allOf([karpenter]), removal({ cause, withCluster: false })))
-      assert.deepEqual(
-        steps.filter((name) => name.startsWith('cluster/')),
-        [],
-      )
-    }
+    const steps = names(
+      planRemoval([karpenter], allOf([karpenter]), removal({ withCluster: false, isClusterKept: true })),
+    )
+    assert.deepEqual(
+      steps.filter((name) => name.startsWith('cluster/')),
+      [],
+    )
   })
 
   it('never remove a controller before the balancers and nodes that need it, whatever the pipeline', () => {
@@ -105,9 +105,9 @@ const thing = (kind: string, name: string, over: Partial<Thing> = {}): Thing => 
 const empty: Survey = { instances: [], volumes: [], profiles: [], network: [], faults: [] }
 
 /** The steps as they are planned, one of each type at least. */
-const STEPS = (['cluster', 'stages'] as const).flatMap((cause) => {
+const STEPS = [false, true].flatMap((isClusterKept) => {
   const stages = [flux, { ...karpenter, needs: ['flux'] }, { ...pool, nodePool: { ...pool.nodePool!, verify: {} } }]
-  return planRemoval(stages as AddonStage[], allOf(stages as AddonStage[]), removal({ cause }))
+  return planRemoval(stages as AddonStage[], allOf(stages as AddonStage[]), removal({ isClusterKept }))
 })
 
 function observed(

@@ -35,6 +35,8 @@ export interface TeardownContext {
   readonly cause: 'cluster' | 'stages'
   /** The Cluster itself is deleted, not only its add-ons. */
   readonly withCluster: boolean
+  /** The Cluster object stays. */
+  readonly isClusterKept: boolean
   /** The workload API has answered at some time: people may have made things in it. */
   readonly wasUp: boolean
   readonly workload: Workload | undefined
@@ -69,8 +71,8 @@ export async function observeTeardown(context: TeardownContext): Promise<Observe
   if (!isDelivered && !mayHoldMore) return { ...base, ended: [], current: undefined, isEmpty: true }
 
   const steps = planRemoval(context.stages, isDelivered ? context.going : new Set(), {
-    cause,
     withCluster,
+    isClusterKept: context.isClusterKept,
     nodesTimeoutMs: parseDuration(context.nodesTimeout),
     probed: new Set(openProbes(delivery)),
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { AddonStage } from '#api'
 import { shippedStage } from '../observed-examples.ts'
-import { planRemoval, type RemovalOptions } from './steps.ts'
+import { planRemoval } from './steps.ts'
 
 const NODES = ['node-pools', 'node-claims', 'node-classes']
 const stages = {
@@ -15,36 +15,40 @@ const stages = {
 type Row = readonly [
   type: string,
   policy: 'Delete' | 'Keep',
-  cause: RemovalOptions['cause'],
-  withCluster: boolean,
+  /** Of the Cluster: deleted with its cluster, deleted while the cluster stays in AWS, or kept. */
+  end: 'deleted' | 'released' | 'kept',
   steps: readonly string[],
 ]
 
 const TABLE: readonly Row[] = [
-  ['flux', 'Delete', 'cluster', true, ['objects']],
-  ['flux', 'Delete', 'stages', false, ['sets', 'objects', 'gate']],
-  ['flux', 'Keep', 'cluster', true, []],
-  ['flux', 'Keep', 'stages', false, ['sets', 'gate']],
-  ['karpenter', 'Delete', 'cluster', true, [...NODES, 'release', 'definitions']],
-  ['karpenter', 'Delete', 'cluster', false, [...NODES, 'release', 'definitions']],
-  ['karpenter', 'Delete', 'stages', false, ['sets', ...NODES, 'release', 'definitions', 'gate']],
-  ['karpenter', 'Keep', 'cluster', true, NODES],
-  ['karpenter', 'Keep', 'cluster', false, []],
-  ['karpenter', 'Keep', 'stages', false, ['sets', 'gate']],
-  ['nodePool', 'Delete', 'cluster', true, NODES],
-  ['nodePool', 'Delete', 'stages', false, ['sets', ...NODES, 'gate']],
-  ['nodePool', 'Keep', 'cluster', true, NODES],
-  ['nodePool', 'Keep', 'stages', false, ['sets', 'gate']],
-  ['resources', 'Delete', 'cluster', true, ['objects']],
-  ['resources', 'Delete', 'stages', false, ['sets', 'objects', 'gate']],
-  ['resources', 'Keep', 'cluster', true, []],
+  ['flux', 'Delete', 'deleted', ['objects']],
+  ['flux', 'Delete', 'kept', ['sets', 'objects', 'gate']],
+  ['flux', 'Keep', 'deleted', []],
+  ['flux', 'Keep', 'kept', ['sets', 'gate']],
+  ['karpenter', 'Delete', 'deleted', [...NODES, 'release', 'definitions']],
+  ['karpenter', 'Delete', 'released', [...NODES, 'release', 'definitions']],
+  ['karpenter', 'Delete', 'kept', ['sets', ...NODES, 'release', 'definitions', 'gate']],
+  ['karpenter', 'Keep', 'deleted', NODES],
+  ['karpenter', 'Keep', 'released', []],
+  ['karpenter', 'Keep', 'kept', ['sets', 'gate']],
+  ['nodePool', 'Delete', 'deleted', NODES],
+  ['nodePool', 'Delete', 'kept', ['sets', ...NODES, 'gate']],
+  ['nodePool', 'Keep', 'deleted', NODES],
+  ['nodePool', 'Keep', 'kept', ['sets', 'gate']],
+  ['resources', 'Delete', 'deleted', ['objects']],
+  ['resources', 'Delete', 'kept', ['sets', 'objects', 'gate']],
+  ['resources', 'Keep', 'deleted', []],
 ]
 
 describe('a stage of type', () => {
-  for (const [type, policy, cause, withCluster, expected] of TABLE)
-    it(`${type} with ${policy} is removed by ${expected.join(', ') || 'nothing'} (${cause}, ${withCluster})`, () => {
+  for (const [type, policy, end, expected] of TABLE)
+    it(`${type} with ${policy} is removed by ${expected.join(', ') || 'nothing'} (Cluster ${end})`, () => {
       const stage = { ...stages[type]!, uninstall: { policy, timeout: '10m' } } as AddonStage
-      const steps = planRemoval([stage], new Set([stage.name]), { cause, withCluster, nodesTimeoutMs: 60_000 })
+      const steps = planRemoval([stage], new Set([stage.name]), {
+        withCluster: end === 'deleted',
+        isClusterKept: end === 'kept',
+        nodesTimeoutMs: 60_000,
+      })
       const own = steps.filter((step) => step.stage === stage.name)
       assert.deepEqual(
         own.map((step) => step.type),
@@ -61,8 +65,8 @@ describe('a stage of type', () => {
     const verified = { ...stages['nodePool']!, nodePool: { ...nodePool!, verify: { image: 'i:1', timeout: '1m' } } }
     const first = (stage: AddonStage, probed: readonly string[]) =>
       planRemoval([stage], new Set([stage.name]), {
-        cause: 'cluster',
         withCluster: false,
+        isClusterKept: false,
         nodesTimeoutMs: 1,
         probed: new Set(probed),
       })[0]?.type

@@ -11,9 +11,10 @@ import { observeBalancers, observeProbePod } from './observe-step.ts'
 import type { Step } from './observed.ts'
 
 export interface RemovalOptions {
-  readonly cause: 'cluster' | 'stages'
   /** The Cluster itself is deleted: what people made in it goes too. */
   readonly withCluster: boolean
+  /** The Cluster object stays, and with it the sets and labels that would deliver again. */
+  readonly isClusterKept: boolean
   /** How long nodes may take. */
   readonly nodesTimeoutMs: number
   /** Stages that may have a probe pod out, beside those that ask for one. */
@@ -64,18 +65,17 @@ const toStep = (stage: string, draft: StepDraft) => ({
 
 const isNodeStep = ({ type, isOfNodes = false }: Step): boolean => type === PROBE.type || isOfNodes
 
-function stepsOf(stage: AddonStage, { cause, withCluster, nodesTimeoutMs, probed }: RemovalOptions): readonly Step[] {
+function stepsOf(stage: AddonStage, options: RemovalOptions): readonly Step[] {
+  const { withCluster, isClusterKept, nodesTimeoutMs, probed } = options
   const timeoutMs = parseDuration(stage.uninstall.timeout)
   const { removal, verification } = typeOf(stage)
   const probe = verification?.(stage) || probed?.has(stage.name) ? [PROBE] : []
   const ofType = removal(stage, { nodesTimeoutMs })
-  const work = (): readonly StepDraft[] => {
-    // A deleted Cluster is left alone by core; its sets and labels go with it.
-    if (stage.uninstall.policy === 'Delete')
-      return cause === 'cluster' ? [...probe, ...ofType] : [SETS, ...probe, ...ofType, GATE]
+  const isOfWork = ({ isOfNodes = false }: StepDraft): boolean =>
     // What is to be kept stays in the workload cluster; nodes cannot stay when the cluster itself goes.
-    if (cause === 'stages') return [SETS, ...probe, GATE]
-    return withCluster ? [...probe, ...ofType.filter(({ isOfNodes }) => isOfNodes)] : probe
-  }
-  return work().map((draft) => ({ timeoutMs, ...toStep(stage.name, draft) }))
+    stage.uninstall.policy === 'Delete' || (withCluster && isOfNodes)
+  const work = [...probe, ...ofType.filter(isOfWork)]
+  // A deleted Cluster is left alone by core; its sets and labels go with it.
+  const steps = isClusterKept ? [SETS, ...work, GATE] : work
+  return steps.map((draft) => ({ timeoutMs, ...toStep(stage.name, draft) }))
 }
