@@ -11,6 +11,7 @@ import {
   type KindRef,
   notFound,
   readCluster as readClusterFacts,
+  WORKSPACE_ID_ANNOTATION,
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
@@ -133,8 +134,28 @@ export async function observeWorkspace(
   nowMs: number,
 ): Promise<ObservedWorkspace> {
   const key = { namespace, name: apply.metadata.name }
-  const exam = await examineWorkspace(objects, key, apply.status?.state?.resources)
+  const exam = await examineWorkspace(objects, key, {
+    status: apply.status?.state?.resources,
+    workspaceId: apply.metadata.annotations?.[WORKSPACE_ID_ANNOTATION],
+    countTagged: (_, workspaceId) => countTagged(apply, workspaceId, cloud),
+  })
   return { apply, exam, cloud: await observeCloud(apply, exam, cloud), nowMs }
+}
+
+/** For a workspace of which nothing else is left. */
+async function countTagged(
+  apply: WorkspaceTemplateApply,
+  workspaceId: string,
+  cloud: Cloud | undefined,
+): Promise<number | 'unavailable'> {
+  if (!cloud || cloud.regionOf(apply) === undefined) return 'unavailable'
+  try {
+    const { tagged, silent } = await cloud.findTagged(apply, workspaceId, [])
+    return tagged.length > 0 || silent.length === 0 ? tagged.length : 'unavailable'
+  } catch (error) {
+    if (!isCaptError(error)) throw error
+    return 'unavailable'
+  }
 }
 
 async function observeCloud(

@@ -35,7 +35,6 @@ export { settleAfterRestore, settleManagementCluster } from './recovery/after-re
 export { examineWorkspace, isUnreadable, type WorkspaceExam } from './recovery/examine.ts'
 export { forgetWorkspace } from './recovery/forget.ts'
 export { checkImport, importState } from './recovery/import-state.ts'
-export type { TagCounter } from './recovery/inspect.ts'
 export { type Abandoned, findAbandoned, listRecorded, orphanResources, type Recorded } from './recovery/release.ts'
 export { clearSuspects, declareGone, discardCopy, findOwner, restoreState } from './recovery/restore.ts'
 export { type Block, scanHcl } from './render/hcl.ts'

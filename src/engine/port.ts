@@ -30,8 +30,27 @@ export interface StartRequest {
   readonly retryToken?: string
   /** Resources in the status of the apply; counts where there is no record. */
   readonly expected?: number
+  /** Id of the workspace, as the apply names it; counts where there is no record. */
+  readonly named?: NamedWorkspace
   /** The last run that the decision was made upon; when there is a newer one, nothing is started. */
   readonly basedOn?: { readonly runId: string | undefined }
+}
+
+export interface NamedWorkspace {
+  readonly workspaceId: string
+  /** A run was started before: a missing record was lost. */
+  readonly isBegun: boolean
+}
+
+/** Counts resources by the tag that the runs of a workspace give them. `unavailable`: nobody can be asked. */
+export type TagCounter = (apply: ObjectKey, workspaceId: string) => Promise<number | 'unavailable'>
+
+/** What the apply itself knows of its workspace. */
+export interface ApplyFacts {
+  /** Resources in its status. */
+  readonly status?: number | undefined
+  /** Id that its resources are tagged with. Left out: there are none, or it is not known. */
+  readonly workspaceId?: string | undefined
 }
 
 /**
@@ -69,8 +88,8 @@ export interface Engine {
   cancel(key: ObjectKey, runId: string): Promise<void>
   /** Closes a lost run instead of resuming it, and releases its lock. */
   abandon(owner: Owner): Promise<void>
-  /** What the workspace holds by all sources that can be read; `status`: resources in the apply's status. */
-  reconstruct(owner: Owner, status?: number): Promise<Reconstruction>
+  /** What the workspace holds by all sources that can be read. */
+  reconstruct(owner: Owner, facts?: ApplyFacts): Promise<Reconstruction>
   /** Takes away everything kept for a workspace: inputs, copies, lock, folder, record, and the state unless it is to stay. */
   forget(owner: Owner, options: ForgetOptions): Promise<void>
   onChange(listener: (key: Key) => void): () => void

@@ -1,7 +1,15 @@
 // capt doctor as a person calls it: the text it prints, the data it gives, how it ends, and that no secret gets out.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { AddonDelivery, CAPTCluster, CAPTControlPlane, LeaseKind, SecretKind, WorkspaceTemplateApply } from '#api'
+import {
+  AddonDelivery,
+  CAPTCluster,
+  CAPTControlPlane,
+  LeaseKind,
+  SecretKind,
+  WORKSPACE_ID_ANNOTATION,
+  WorkspaceTemplateApply,
+} from '#api'
 import { AwsError } from '#aws'
 import { leaseName, type Owner, restoreState, suffixOf } from '#engine'
 import { anApply, manualClock, memoryCluster } from '#testing'
@@ -113,6 +121,20 @@ describe('capt doctor', () => {
       { region: 'eu-west-1', tags: { 'capt-workspace': 'w-1' }, identity: {} },
       { region: 'us-east-1', tags: { 'capt-workspace': 'w-1' }, identity: {} },
     ])
+  })
+
+  it('finds by their tag what a workspace has of which nothing else is left', async () => {
+    const { objects, call, asked } = await open({ 'eu-west-1': [VPC, ORPHAN] })
+    const unknown = await call()
+    assert.deepEqual([unknown.code, asked], [0, []], 'one that never ran is not asked for')
+    const body = { metadata: { annotations: { [WORKSPACE_ID_ANNOTATION]: 'w-1' } } }
+    await objects.patch(WorkspaceTemplateApply, { namespace: 'default', name: 'demo-vpc' }, { type: 'merge', body })
+    const { code, out } = await call()
+    assert.equal(code, 1)
+    assert.match(out, /the state is gone while 2 resources are recorded/)
+    assert.deepEqual(asked[0], { region: 'eu-west-1', tags: { 'capt-workspace': 'w-1' }, identity: {} })
+    const skipped = await call('--skip-aws')
+    assert.equal(skipped.code, 0)
   })
 
   it('prints one line for each thing, what to do below it, and ends with 1', async () => {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { APPLY_FINALIZER, WorkspaceTemplateApply } from '#api'
-import type { Engine } from '#engine'
+import {
+  APPLY_FINALIZER,
+  BLOCK_MOVE_ANNOTATION,
+  CLUSTER_NAME_LABEL,
+  WORKSPACE_ID_ANNOTATION,
+  WorkspaceTemplateApply,
+} from '#api'
+import type { Engine, RunRecord, StartRequest } from '#engine'
 import type { World } from '#runtime'
 import { anApply, memoryCluster } from '#testing'
 import { actOnApply } from './act.ts'
@@ -43,5 +49,49 @@ describe('an apply that nothing is kept for any more', () => {
     await release()
     const left = await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY)
     assert.deepEqual(left?.metadata.finalizers, [APPLY_FINALIZER])
+  })
+})
+
+describe('an apply whose run is started', () => {
+  const KEY = { namespace: 'default', name: 'demo' }
+  type Made = Parameters<typeof anApply>[1]
+
+  async function start(metadata: Partial<NonNullable<Made>> = {}, record?: Partial<RunRecord>) {
+    const cluster = memoryCluster()
+    await cluster.others.create(WorkspaceTemplateApply, anApply({}, { ...KEY, ...metadata }))
+    const apply = (await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY))!
+    const requests: StartRequest[] = []
+    const engine = { name: 'none', start: async (request: StartRequest) => void requests.push(request) }
+    const world = { objects: cluster.objects, events: { emit: () => undefined } } as unknown as World
+    const observed = { apply, owner: KEY, view: { record, activity: 'idle' } } as unknown as Observed
+    await actOnApply(engine as unknown as Engine, world, observed, { do: 'start-run', verb: 'apply', hash: 'h' })
+    const after = (await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY))!
+    return {
+      uid: apply.metadata.uid,
+      annotations: after.metadata.annotations ?? {},
+      request: requests[0]!,
+      writes: cluster.requests.filter(({ verb }) => verb === 'patch').length,
+    }
+  }
+
+  it('names its workspace before the first run, in the write that holds off a move', async () => {
+    const { uid, annotations, request, writes } = await start({ labels: { [CLUSTER_NAME_LABEL]: 'demo' } })
+    assert.deepEqual(annotations, { [WORKSPACE_ID_ANNOTATION]: uid, [BLOCK_MOVE_ANNOTATION]: 'true' })
+    assert.deepEqual(request.named, { workspaceId: uid, isBegun: false })
+    assert.equal(writes, 1)
+  })
+
+  it('asks for what the named workspace has when its record is missing', async () => {
+    const { request, writes } = await start({ annotations: { [WORKSPACE_ID_ANNOTATION]: 'id-1' } })
+    assert.deepEqual(request.named, { workspaceId: 'id-1', isBegun: true })
+    assert.equal(writes, 0)
+  })
+
+  it('names the workspace of its record, which an import or another version may have made', async () => {
+    for (const metadata of [{}, { annotations: { [WORKSPACE_ID_ANNOTATION]: 'id-1' } }]) {
+      const made = await start(metadata, { workspaceId: 'id-2' })
+      assert.equal(made.annotations[WORKSPACE_ID_ANNOTATION], 'id-2')
+      assert.equal(made.request.named, undefined)
+    }
   })
 })

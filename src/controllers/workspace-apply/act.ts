@@ -1,14 +1,16 @@
 // Executes one action and returns at once: a run goes on by itself and triggers a reconcile when its record changes.
 import {
   APPLY_FINALIZER,
+  BLOCK_MOVE_ANNOTATION,
   blocksMove,
   CLUSTER_NAME_LABEL,
   keyOf,
   RETRY_ANNOTATION,
+  WORKSPACE_ID_ANNOTATION,
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
-import type { Engine } from '#engine'
+import type { Engine, NamedWorkspace, RunRecord } from '#engine'
 import { type Cache, isKubeError } from '#kube'
 import { messageOf, parseDuration } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
@@ -98,7 +100,8 @@ async function startRun(
   { apply, owner, view, retryToken, tool }: Observed,
   { verb, hash, workspace, approval, corrects }: Extract<Action, { do: 'start-run' }>,
 ): Promise<void> {
-  await blockMove(objects, apply)
+  const named = nameWorkspace(apply, view.record)
+  await markStart(objects, apply, named.workspaceId)
   const own = apply.spec.credentialsRef
   await engine.start({
     owner,
@@ -111,7 +114,7 @@ async function startRun(
     ...(apply.spec.speculativeFor === undefined ? {} : { speculativeFor: apply.spec.speculativeFor }),
     ...(own ? { credentials: { namespace: own.namespace ?? owner.namespace, name: own.name } } : {}),
     ...(retryToken === undefined ? {} : { retryToken }),
-    ...(view.record ? {} : { expected: reportedResources(apply) }),
+    ...(view.record ? {} : { expected: reportedResources(apply), named }),
     basedOn: { runId: view.record?.run?.id },
   })
   const by = tool?.ok ? `${tool.tool.name} ${tool.tool.version}` : engine.name
@@ -120,10 +123,28 @@ async function startRun(
   events.emit(apply, { type: 'Normal', reason: 'RunStarted', message: `${why} terraform ${verb}${what} by ${by}` })
 }
 
-/** Only objects of a Cluster are moved; no run may be on meanwhile. */
-async function blockMove(objects: World['objects'], apply: Observed['apply']): Promise<void> {
-  if (!(CLUSTER_NAME_LABEL in (apply.metadata.labels ?? {})) || blocksMove(apply)) return
-  await setBlockMove(objects, WorkspaceTemplateApply, apply, true)
+/** The first record of an apply takes the uid as its id, so that every attempt to start the first run names the same. */
+function nameWorkspace({ metadata }: Observed['apply'], record: RunRecord | undefined): NamedWorkspace {
+  const named = metadata.annotations?.[WORKSPACE_ID_ANNOTATION]
+  return { workspaceId: record?.workspaceId ?? named ?? metadata.uid ?? '', isBegun: named !== undefined }
+}
+
+/**
+ * What the apply says from the start of a run on: the id of its workspace, and, for objects of a Cluster, that they must not be
+ * moved now. One write for both.
+ */
+async function markStart(objects: World['objects'], apply: Observed['apply'], workspaceId?: string): Promise<void> {
+  const { annotations = {}, labels = {} } = apply.metadata
+  const isNew = workspaceId !== undefined && annotations[WORKSPACE_ID_ANNOTATION] !== workspaceId
+  const added = {
+    ...(CLUSTER_NAME_LABEL in labels && !blocksMove(apply) ? { [BLOCK_MOVE_ANNOTATION]: 'true' } : {}),
+    ...(isNew && apply.spec.speculativeFor === undefined ? { [WORKSPACE_ID_ANNOTATION]: workspaceId } : {}),
+  }
+  if (Object.keys(added).length === 0) return
+  await objects.patch(WorkspaceTemplateApply, keyOf(apply), {
+    type: 'merge',
+    body: { metadata: { annotations: added } },
+  })
 }
 
 const timeoutOf = ({ spec }: Observed['apply']): number => Math.max(1, Math.round(parseDuration(spec.timeout) / 1000))
@@ -136,7 +157,7 @@ async function startCheck(
   { workspace, of }: Extract<Action, { do: 'check-drift' }>,
 ): Promise<void> {
   try {
-    await blockMove(objects, apply)
+    await markStart(objects, apply)
     await engine.start({
       owner: checksOwner(owner),
       verb: 'apply',

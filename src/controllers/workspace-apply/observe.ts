@@ -9,10 +9,12 @@ import {
   readCluster,
   type Secret,
   SecretKind,
+  WORKSPACE_ID_ANNOTATION,
   WorkspaceTemplate,
   type WorkspaceTemplateApply,
 } from '#api'
 import {
+  type ApplyFacts,
   backoffSeconds,
   credentialsFingerprint,
   type Engine,
@@ -129,7 +131,7 @@ export async function observeApply(
     view,
     remains:
       isRecordDamaged || needsReconstruction(apply, view)
-        ? await engine.reconstruct(ownerOf(apply), reportedResources(apply))
+        ? await engine.reconstruct(ownerOf(apply), factsOf(apply))
         : undefined,
     paused: pauseOf(cluster && readCluster(cluster), apply),
     template,
@@ -175,10 +177,20 @@ async function observeRun(
  */
 export function reportedResources({ status }: Pick<WorkspaceTemplateApply, 'status'>): number {
   const { run, plan, state } = status ?? {}
-  if (run?.verb === 'destroy' && run.phase === 'Succeeded') return 0
+  if (isReportedGone(status)) return 0
   const isUnderWay = run?.verb === 'apply' && run.finishedAt === undefined
   return Math.max(state?.resources ?? 0, isUnderWay ? (plan?.add ?? 0) + (plan?.replace ?? 0) : 0)
 }
+
+/** After a destroy that succeeded, tags of what is gone may still be listed: they are not asked for. */
+function factsOf(apply: WorkspaceTemplateApply): ApplyFacts {
+  const { metadata, status } = apply
+  const workspaceId = isReportedGone(status) ? undefined : metadata.annotations?.[WORKSPACE_ID_ANNOTATION]
+  return { status: reportedResources(apply), workspaceId }
+}
+
+const isReportedGone = (status: WorkspaceTemplateApply['status']): boolean =>
+  status?.run?.verb === 'destroy' && status.run.phase === 'Succeeded'
 
 /** A missing or empty record may have been lost: state and copies are looked up by name. */
 function needsReconstruction({ metadata, spec }: WorkspaceTemplateApply, { record, activity }: WorkspaceView): boolean {

@@ -35,7 +35,7 @@ export async function readHeldWorkspace(
 ): Promise<HeldWorkspace> {
   const key = { namespace: apply.metadata.namespace ?? '', name: apply.metadata.name }
   if (apply.metadata.deletionTimestamp) throw refusal(key, 'is being deleted', 'there will be nothing to hand over')
-  const exam = await examineWorkspace(objects, key, status)
+  const exam = await examineWorkspace(objects, key, { status })
   const refused = refusalOf(key, exam)
   if (refused) throw refused
   // Those are whole: the exam says so.

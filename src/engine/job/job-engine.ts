@@ -11,7 +11,7 @@ import { LEASE_SECONDS } from '../lock/lease.ts'
 import { observeLock, RENEW_MS, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
-import type { Activity, Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
+import type { Activity, ApplyFacts, Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { defaultLimits } from '../queue/limits.ts'
 import { placeOf, placeOfOpen } from '../queue/place.ts'
 import { type QueuedRun, RunQueue } from '../queue/run-queue.ts'
@@ -155,7 +155,7 @@ export class JobEngine implements Engine {
 
   async #start(request: StartRequest): Promise<void> {
     const { owner } = request
-    const { clock, objects, runNamespace } = this.#options
+    const { clock, objects, runNamespace, countTagged } = this.#options
     const seen = await this.#records.refreshOrReplace(owner, request)
     // Another manager may have been at work: a decision on an older record is made again.
     if (request.basedOn && request.basedOn.runId !== seen?.record.run?.id) return this.#notify(owner)
@@ -166,7 +166,7 @@ export class JobEngine implements Engine {
     } else if (before && livenessOf(before.runner ?? before.holder) === 'unknown')
       await this.#releaseHolder(owner, seen.record)
     const now = toTimestamp(clock.now())
-    const known = seen?.record ?? (await replaceRecord(objects, owner, request))
+    const known = seen?.record ?? (await replaceRecord(objects, owner, request, countTagged))
     const opened = openRun(known, request, runFolder(owner), now, { isRenewed: true })
     const job = { namespace: runNamespace, name: jobName(owner, opened.run!) }
     // Deletes the Job of the previous runner and its copies of credentials.
@@ -321,9 +321,9 @@ export class JobEngine implements Engine {
     this.#notify(owner)
   }
 
-  reconstruct(owner: Owner, status?: number): Promise<Reconstruction> {
+  reconstruct(owner: Owner, facts: ApplyFacts = {}): Promise<Reconstruction> {
     const { objects, countTagged } = this.#options
-    return inspectWorkspace(objects, owner, { status, countTagged })
+    return inspectWorkspace(objects, owner, { ...facts, countTagged })
   }
 
   async forget(owner: Owner, options: ForgetOptions): Promise<void> {

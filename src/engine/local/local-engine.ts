@@ -6,7 +6,7 @@ import { messageOf, toTimestamp } from '#lib'
 import { observeLock, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, signal } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
-import type { DrainOptions, Engine, StartRequest, WorkspaceView } from '../port.ts'
+import type { ApplyFacts, DrainOptions, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { placeOf } from '../queue/place.ts'
 import type { QueuedRun } from '../queue/run-queue.ts'
 import { isReplacement } from '../record/rebuild.ts'
@@ -119,9 +119,9 @@ class LocalEngine implements Engine {
       if ((await this.#activity.of(owner, seen.record.run)) !== 'lost') return
       await this.#releaseDeadLock(owner)
     } else if (seen && mayHoldLock(seen.record.run)) await this.#releaseHolder(owner)
-    const { clock, objects, workDir } = this.#services.options
+    const { clock, objects, workDir, countTagged } = this.#services.options
     const folder = folderPath(workDir, owner)
-    const before = seen?.record ?? (await replaceRecord(objects, owner, request))
+    const before = seen?.record ?? (await replaceRecord(objects, owner, request, countTagged))
     const record = openRun(before, request, folder, toTimestamp(clock.now()))
     if (this.#services.queue.enter(placeOf(request, seen?.record))) {
       await this.#starter.begin(request, seen, record)
@@ -208,15 +208,15 @@ class LocalEngine implements Engine {
     this.#notify(owner)
   }
 
-  async reconstruct(owner: Owner, status?: number): Promise<Reconstruction> {
+  async reconstruct(owner: Owner, facts: ApplyFacts = {}): Promise<Reconstruction> {
     const folder = folderOf(folderPath(this.#services.options.workDir, owner))
     const inFolder = readFact(folder, 'owner')
     const isForgotten = inFolder?.workspaceId === this.#services.records.get(owner)?.forgotten?.workspaceId
     const isOurs = inFolder?.uid === owner.uid && !isForgotten
     const text = isOurs ? (stateInFolder(folder) ?? readText(folder.stateCopy)) : undefined
     const { objects, countTagged } = this.#services.options
-    const workspaceId = isOurs ? inFolder?.workspaceId : undefined
-    return inspectWorkspace(objects, owner, { folder: stateSource(text), status, workspaceId, countTagged })
+    const workspaceId = isOurs ? inFolder?.workspaceId : facts.workspaceId
+    return inspectWorkspace(objects, owner, { ...facts, folder: stateSource(text), workspaceId, countTagged })
   }
 
   /** The last runner closed its run elsewhere and died before it released the lock. */

@@ -29,6 +29,42 @@ describe('A record in the place of a lost one', () => {
     assert.equal((await replaceRecord(memoryCluster().objects, owner, {})).lostRun, undefined)
     assert.equal((await replaceRecord(await locked(), owner, { speculativeFor: 'other' })).lostRun, undefined)
   })
+
+  const replaced = async (loss: Parameters<typeof replaceRecord>[2], answer: number | 'unavailable', lock = false) => {
+    const asked: string[] = []
+    const objects = lock ? await locked() : memoryCluster().objects
+    const record = await replaceRecord(objects, owner, loss, async (_, workspaceId) => {
+      asked.push(workspaceId)
+      return answer
+    })
+    return { asked, ...record }
+  }
+  const begun = { workspaceId: 'id-1', isBegun: true }
+
+  it('expects what is tagged for the workspace that the apply names, and has an id of its own', async () => {
+    const { asked, expected, workspaceId } = await replaced({ named: begun }, 3)
+    assert.deepEqual([asked, expected], [['id-1'], 3])
+    assert.notEqual(workspaceId, 'id-1')
+  })
+
+  it('expects nothing where nothing is tagged, or nobody can be asked', async () => {
+    for (const answer of [0, 'unavailable'] as const)
+      assert.equal((await replaced({ named: begun }, answer)).expected, undefined)
+  })
+
+  it('asks for no tags where another source has recorded something, nor before the first run', async () => {
+    for (const one of [
+      await replaced({ named: begun, expected: 2 }, 3),
+      await replaced({ named: begun }, 3, true),
+      await replaced({ named: { ...begun, isBegun: false } }, 3),
+      await replaced({}, 3),
+    ])
+      assert.deepEqual(one.asked, [])
+  })
+
+  it('takes the id that the apply names for the first run', async () => {
+    assert.equal((await replaced({ named: { ...begun, isBegun: false } }, 0)).workspaceId, 'id-1')
+  })
 })
 
 describe('The logs of runs', () => {

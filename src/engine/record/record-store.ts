@@ -8,6 +8,7 @@ import { CaptError, isCaptError } from '#lib'
 import { observeLock, unreleasedRun } from '../lock/lock.ts'
 import { recordName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
+import type { NamedWorkspace, TagCounter } from '../port.ts'
 import { type PlanText, unpackPlanText } from '../runner/plan/proposal.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { newRecord, parseRecord, type RunRecord } from './record.ts'
@@ -104,27 +105,36 @@ export async function changeRecord(objects: Objects, owner: Owner, change: Recor
   })
 }
 
-export function freshRecord(): RunRecord {
-  return newRecord(randomUUID())
+export function freshRecord(workspaceId: string = randomUUID()): RunRecord {
+  return newRecord(workspaceId)
 }
 
 interface Loss {
   /** Resources in the status of the apply although there is no record. */
   readonly expected?: number
+  readonly named?: NamedWorkspace
   /** Its runs plan upon the state of this apply, and make nothing. */
   readonly speculativeFor?: string
 }
 
-/** A record where there is none, or none that can be read. A lock that a run has not released shows that its record was lost. */
+/**
+ * A record where there is none, or none that can be read. A lock that a run has not released shows that its record was lost, and
+ * so does an apply that names its workspace. Its tags are counted where no other source has recorded a resource.
+ */
 export async function replaceRecord(
   objects: Objects,
   key: ObjectKey,
-  { expected = 0, speculativeFor }: Loss,
+  { expected = 0, named, speculativeFor }: Loss,
+  countTagged?: TagCounter,
 ): Promise<RunRecord> {
   const lostRun = speculativeFor === undefined ? unreleasedRun(await observeLock(objects, key)) : undefined
+  const isKnownLoss = expected > 0 || lostRun !== undefined
+  const tagged = named?.isBegun && !isKnownLoss ? await countTagged?.(key, named.workspaceId) : 0
+  const counted = typeof tagged === 'number' ? tagged : 0
+  const isFirst = named?.isBegun === false && !isKnownLoss
   return {
-    ...freshRecord(),
-    ...(expected > 0 ? { expected } : {}),
+    ...freshRecord(isFirst ? named.workspaceId : undefined),
+    ...(expected + counted > 0 ? { expected: expected + counted } : {}),
     ...(lostRun === undefined ? {} : { lostRun }),
   }
 }

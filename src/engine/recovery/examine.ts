@@ -5,6 +5,7 @@ import { isCaptError } from '#lib'
 import { type ObservedLock, observeLock } from '../lock/lock.ts'
 import { type Liveness, livenessOf } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
+import type { ApplyFacts } from '../port.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
 import { readRecord } from '../record/record-store.ts'
 import type { Reconstruction } from '../state/reconstruct.ts'
@@ -12,7 +13,7 @@ import { readState } from '../state/state-file.ts'
 import { readIdentities, type StateIdentities } from '../state/state-identities.ts'
 import { loadState } from '../state/state-store.ts'
 import type { ObjectKey } from '../workspace.ts'
-import { inspectWorkspace } from './inspect.ts'
+import { type InspectOptions, inspectWorkspace } from './inspect.ts'
 
 interface Unreadable {
   readonly is: 'unreadable'
@@ -43,8 +44,11 @@ export interface WorkspaceExam {
   readonly runner: Liveness | undefined
 }
 
-/** `status`: resources in the status of the apply. */
-export async function examineWorkspace(objects: Objects, key: ObjectKey, status?: number): Promise<WorkspaceExam> {
+export async function examineWorkspace(
+  objects: Objects,
+  key: ObjectKey,
+  options: ApplyFacts & Pick<InspectOptions, 'countTagged'> = {},
+): Promise<WorkspaceExam> {
   const record = await orUnreadable(async () => (await readRecord(objects, key))?.record)
   const known = record && !isUnreadable(record) ? record : undefined
   const run = known?.run
@@ -52,7 +56,7 @@ export async function examineWorkspace(objects: Objects, key: ObjectKey, status?
     record,
     lock: await observeLock(objects, key),
     state: await observeSavedState(objects, key, known),
-    ...(isOpen(run) ? {} : { holds: await inspectWorkspace(objects, ownerFor(key), { status }) }),
+    ...(isOpen(run) ? {} : { holds: await inspectWorkspace(objects, ownerFor(key), options) }),
     runner: isOpen(run) ? livenessOf(run.runner ?? run.holder) : undefined,
   }
 }

@@ -61,4 +61,34 @@ describe('a workspace without state', () => {
       await arrange(objects)
       assert.equal((await inspectWorkspace(objects, owner)).is, expected)
     })
+
+  const counting = (answer: number) => {
+    const asked: string[] = []
+    const countTagged = async (_: unknown, id: string) => {
+      asked.push(id)
+      return answer
+    }
+    return { asked, countTagged }
+  }
+
+  it('is lost where things carry the tag that the apply names', async () => {
+    const { asked, countTagged } = counting(3)
+    const found = await inspectWorkspace(memoryCluster().objects, owner, { workspaceId: 'id-1', countTagged })
+    assert.ok(found.is === 'stalled' && found.code === 'CAPT_STATE_LOST', JSON.stringify(found))
+    assert.match(found.message, /3 resources are recorded/)
+    assert.deepEqual(asked, ['id-1'])
+  })
+
+  it('is empty where nothing carries it', async () => {
+    const { asked, countTagged } = counting(0)
+    const found = await inspectWorkspace(memoryCluster().objects, owner, { workspaceId: 'id-1', countTagged })
+    assert.deepEqual([found.is, asked], ['empty', ['id-1']])
+  })
+
+  it('asks for no tags where the apply names no workspace, or its status has resources', async () => {
+    const { asked, countTagged } = counting(3)
+    await inspectWorkspace(memoryCluster().objects, owner, { countTagged })
+    await inspectWorkspace(memoryCluster().objects, owner, { workspaceId: 'id-1', status: 2, countTagged })
+    assert.deepEqual(asked, [])
+  })
 })

@@ -4,6 +4,7 @@ import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
 import { observeLock, unreleasedRun } from '../lock/lock.ts'
 import type { Owner } from '../owner.ts'
+import type { ApplyFacts, TagCounter } from '../port.ts'
 import { isFresh, knownRecord } from '../record/rebuild.ts'
 import type { RunRecord } from '../record/record.ts'
 import { readRecord } from '../record/record-store.ts'
@@ -11,20 +12,13 @@ import { type Reconstruction, reconstructWorkspace, type StateSource } from '../
 import { hasUnsettled, readCopies, recordSource, stateSource } from '../state/sources.ts'
 import { observeState } from '../state/state-store.ts'
 
-interface InspectOptions {
+export interface InspectOptions extends ApplyFacts {
   /** State in the work folder, where this machine has one. */
   readonly folder?: StateSource
-  /** Resources in the status of the apply. */
-  readonly status?: number | undefined
   readonly hasTemplate?: boolean
-  /** Id of the workspace, where the work folder knows it. */
-  readonly workspaceId?: string | undefined
   /** Asked only when no other source knows, and only where the id of the workspace is known. */
   readonly countTagged?: TagCounter | undefined
 }
-
-/** Counts resources by the tag that the runs of a workspace give them. `unavailable`: nobody can be asked. */
-export type TagCounter = (owner: Owner, workspaceId: string) => Promise<number | 'unavailable'>
 
 export async function inspectWorkspace(
   objects: Objects,

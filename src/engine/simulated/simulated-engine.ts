@@ -204,7 +204,10 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         ...(retryToken === undefined ? {} : { retryToken }),
         ...(request.check ? { isCheck: true } : {}),
       }
-      const written = await writeRecord(objects, owner, seen, { ...(seen?.record ?? freshRecord()), run })
+      const written = await writeRecord(objects, owner, seen, {
+        ...(seen?.record ?? freshRecord(request.named?.workspaceId)),
+        run,
+      })
       if (!written) {
         records.delete(id)
         return notify(owner)
@@ -230,7 +233,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       await close(owner, 'Lost', undefined, new Error('the simulation was interrupted'))
       notify(owner)
     },
-    reconstruct: (owner, status) => inspectWorkspace(objects, owner, { status }),
+    reconstruct: (owner, facts) => inspectWorkspace(objects, owner, facts),
     async forget(owner: Owner, how: ForgetOptions) {
       await forgetWorkspace(objects, owner, how)
       records.delete(idOf(owner))

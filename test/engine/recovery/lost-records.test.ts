@@ -368,4 +368,29 @@ describe('a workspace whose records are lost', { skip: !hasTerraform && 'no terr
     assert.equal(asked[0], workspaceId)
     assert.deepEqual(ledger('tagged').gone, [])
   })
+
+  it('makes nothing twice when nothing but the tags is left, on a start and on delete', async () => {
+    const { objects } = world.connection
+    const asked: string[] = []
+    // Other applies of this file are stalled and asked for, too.
+    const countTagged = async ({ name }: { readonly name: string }, workspaceId: string) => {
+      if (name === 'only-tags') asked.push(workspaceId)
+      return 5
+    }
+    await make('only-tags')
+    const { workspaceId } = (await readRecord(objects, key('only-tags')))!.record
+    await manager.stop()
+    for (const name of [namesOf('only-tags').record, namesOf('only-tags').state]) await strip(objects, SecretKind, name)
+    rmSync(folderOf('only-tags'), { recursive: true })
+    const wiped = { type: 'json', body: [{ op: 'remove', path: '/status' }] } as const
+    await objects.patch(WorkspaceTemplateApply, key('only-tags'), wiped, { subresource: 'status' })
+    manager = await world.manager({ countTagged })
+    const stalled = await world.until('only-tags', (apply) => isStalled(apply) || isReady(apply))
+    assert.match(messageOf(stalled), /the state is gone while 5 resources are recorded/)
+    assert.equal(stalled.status?.lastError?.code, 'CAPT_STATE_LOST')
+    await remove('only-tags')
+    await world.until('only-tags', (apply) => /Destroy|gone/.test(messageOf(apply)))
+    assert.deepEqual(ledger('only-tags'), { made: FIVE, gone: [] })
+    assert.deepEqual([...new Set(asked)], [workspaceId])
+  })
 })

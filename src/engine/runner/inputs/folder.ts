@@ -41,7 +41,14 @@ export interface RunRequest {
 
 /** What every engine passes on of a request; a new field of it reaches the runner by itself. */
 export function toRunRequest(request: StartRequest, runId: string, graceSeconds: number) {
-  const { hash: _hash, retryToken: _retryToken, expected: _expected, basedOn: _basedOn, ...passedOn } = request
+  const {
+    hash: _hash,
+    retryToken: _retryToken,
+    expected: _expected,
+    named: _named,
+    basedOn: _basedOn,
+    ...passedOn
+  } = request
   return { ...passedOn, runId, graceSeconds }
 }
 
