@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { connect as connectTls, type PeerCertificate } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { clusterKind } from '#api'
+import { clusterKind, NamespaceKind } from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster } from '#core'
 import { connect, loadKubeconfig } from '#kube'
@@ -128,9 +128,15 @@ describe('capt dashboard', () => {
     const spec = {
       infrastructureRef: { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'DockerCluster', name: 'other' },
     }
-    const metadata = { namespace: 'default', name: 'other' }
-    const object = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata, spec }
-    await connection.objects.create(clusterKind('v1beta2'), object as never)
+    const team = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } }
+    await connection.objects.create(NamespaceKind, team)
+    for (const metadata of [
+      { namespace: 'default', name: 'other' },
+      { namespace: 'team-a', name: 'shop' },
+    ]) {
+      const object = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata, spec }
+      await connection.objects.create(clusterKind('v1beta2'), object as never)
+    }
     await connection.close()
   })
   after(async () => {
@@ -167,6 +173,20 @@ describe('capt dashboard', () => {
     assert.match(fleet.body, /event: hello[\s\S]*event: fleet/, 'a server with core Cluster API alone')
     assert.ok(!link.running.err().includes(link.token), 'the token is not logged')
     assert.equal(await link.running.stop('SIGINT'), 130)
+  })
+
+  it('shows and reads one namespace only where -n asks for it', async () => {
+    requests.length = 0
+    const link = await open('-n', 'team-a')
+    const fleet = await ask(`${link.base}/api/stream`, { headers: bearer(link), until: '"team-a/shop"' })
+    assert.doesNotMatch(fleet.body, /default\/other/)
+    const lists = requests.filter((one) => /cluster\.x-k8s\.io\/v1beta\d\/\S*clusters\b/.test(one))
+    assert.ok(lists.length > 0)
+    assert.deepEqual(
+      lists.filter((one) => !one.includes('/namespaces/team-a/')),
+      [],
+    )
+    await link.running.stop('SIGINT')
   })
 
   it('refuses to approve when it is read-only, and what another site sends', async () => {
