@@ -21,7 +21,9 @@ import {
   HOME,
   outputsFor,
 } from '../../support/addons/world.ts'
+import { leaksIn, planted } from '../../support/secrets/planted.ts'
 
+const PASSWORD = planted('stage')
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
@@ -253,35 +255,46 @@ describe('a stage of manifests', () => {
     assert.match(stage('extra')?.lastError?.hint ?? '', /path of the health check may not exist/)
   })
 
-  it('travels in a Secret when a value came out of one', async () => {
-    world = await addonsWorld({
-      pipeline: onlyExtra(
-        {},
-        {
-          variablesFrom: [
-            { kind: 'Secret', name: '${CLUSTER_NAME}-login', keys: { PASSWORD: 'password' }, optional: false },
-          ],
-        },
-      ),
-    })
-    world.home.seed(ConfigMapKind, source({ 'a.yaml': settings('${PASSWORD}') }))
+  /** A stage with a value out of a Secret, in this manifest. */
+  async function withPassword(manifest: string): Promise<void> {
+    const from = {
+      kind: 'Secret',
+      name: '${CLUSTER_NAME}-login',
+      keys: { PASSWORD: 'password' },
+      optional: false,
+    } as const
+    world = await addonsWorld({ pipeline: onlyExtra({}, { variablesFrom: [from] }) })
+    world.home.seed(ConfigMapKind, source({ 'a.yaml': manifest }))
     world.home.seed({ ...ConfigMapKind, kind: 'Secret', plural: 'secrets' }, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace: 'default', name: 'demo-login' },
-      data: { password: Buffer.from('s3cret').toString('base64') },
+      data: { password: Buffer.from(PASSWORD).toString('base64') },
     } as never)
     await world.addCluster('demo')
+  }
+
+  /** Everything that people may read of it. */
+  const shown = () =>
+    JSON.stringify([world.delivery('demo'), world.log.lines, world.events, world.home.storage.list(ConfigMapKind)])
+
+  for (const [what, manifest, reason] of [
+    ['is no YAML', 'kind: [${PASSWORD} and more, long enough to be read\n', /Missing , or :/],
+    ['has no kind', 'apiVersion: v1\nmetadata:\n  name: ${PASSWORD}\n', /is not a Kubernetes object/],
+    ['has no namespace', 'apiVersion: v1\nkind: ${PASSWORD}\nmetadata:\n  name: x\n', /…redacted…\/x needs metadata/],
+  ] as const)
+    it(`is refused without the value out of a Secret that it holds, when it ${what}`, async () => {
+      await withPassword(manifest)
+      await world.until('it is refused', () => stage('extra')?.reason === 'StageRefused')
+      assert.match(stage('extra')?.message ?? '', reason)
+      assert.deepEqual(leaksIn(shown()), [])
+    })
+
+  it('travels in a Secret when a value came out of one', async () => {
+    await withPassword(settings('${PASSWORD}'))
     await world.until('ready', isReady)
     assert.equal(stage('extra')?.delivered?.resources?.[0]?.kind, 'Secret')
-    assert.ok(
-      !JSON.stringify([
-        world.delivery('demo'),
-        world.log.lines,
-        world.events,
-        world.home.storage.list(ConfigMapKind),
-      ]).includes('s3cret'),
-    )
+    assert.deepEqual(leaksIn(shown()), [])
   })
 })
 

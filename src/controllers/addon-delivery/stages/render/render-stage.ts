@@ -11,8 +11,20 @@ export function renderStage(input: StageInput): Rendered {
     return typeOf(stage).render(input)
   } catch (error) {
     if (!isCaptError(error)) throw error
-    return toRefused(error)
+    const { code, message, hint } = error
+    return toRefused({ code, message: maskSecrets(message, input), ...(hint === undefined ? {} : { hint }) })
   }
+}
+
+/** A refusal quotes the manifest, and that may hold values out of Secrets. */
+function maskSecrets(text: string, { variables, secretVariables }: StageInput): string {
+  const values = [...secretVariables]
+    .map((name) => variables[name])
+    .filter((value): value is string => typeof value === 'string' && value !== '')
+  // The longest first: one may be a part of another.
+  return values
+    .sort((a, b) => b.length - a.length)
+    .reduce((masked, value) => masked.replaceAll(value, '…redacted…'), text)
 }
 
 export function toRefused(error: {
