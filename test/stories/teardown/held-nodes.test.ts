@@ -100,6 +100,8 @@ describe('The teardown of a deleted Cluster', () => {
     await mark('true')
     await whole.remove(3600)
     assert.deepEqual(await machinesOf(world), [])
+    const left = whole.workload.storage.list(NodeClaim).map(({ metadata }) => `NodeClaim ${metadata.name}`)
+    await whole.assertLedger([PROFILE], ['EC2NodeClass default', ...left])
   })
 
   it('leaves nothing when the pool has a termination grace period', async () => {
