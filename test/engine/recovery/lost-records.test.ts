@@ -367,6 +367,18 @@ describe('a workspace whose records are lost', { skip: !hasTerraform && 'no terr
     assert.match(messageOf(stalled), /the state is gone while 3 resources are recorded/)
     assert.equal(asked[0], workspaceId)
     assert.deepEqual(ledger('tagged').gone, [])
+
+    const { code, stderr } = await capt([
+      'forget',
+      'tagged',
+      '--orphan-resources',
+      '-y',
+      '--kubeconfig',
+      world.kubeconfig,
+    ])
+    assert.equal(code, 0, stderr)
+    await world.untilGone('tagged')
+    assert.deepEqual(ledger('tagged').gone, [], 'a person said that they stay')
   })
 
   it('makes nothing twice when nothing but the tags is left, on a start and on delete', async () => {
