@@ -1,12 +1,13 @@
 // What a run in a Job is refused for before it starts, and what its Job asks for: over an API that answers as the table says.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { AnyObject } from '#api'
+import { gunzipSync } from 'node:zlib'
+import type { AnyObject, Secret } from '#api'
 import { KubeError, type Objects } from '#kube'
 import { silentLog } from '#lib'
 import { manualClock } from '#testing'
 import type { StartRequest } from '../port.ts'
-import { newRecord, type Run } from '../record/record.ts'
+import { newRecord, type Run, type RunRecord } from '../record/record.ts'
 import { toRunFault } from '../runner/failure.ts'
 import { launchJob } from './launch.ts'
 
@@ -22,7 +23,11 @@ interface Answers {
   readonly tokenSeconds?: number
 }
 
-async function launch({ refuse = {}, tokenSeconds }: Answers, more: Partial<StartRequest> = {}) {
+async function launch(
+  { refuse = {}, tokenSeconds }: Answers,
+  more: Partial<StartRequest> = {},
+  record: Partial<RunRecord> = {},
+) {
   const made: { kind: string; object: AnyObject }[] = []
   const write = async (kind: { kind: string }, object: AnyObject) => {
     const refusal = refuse[object.kind]
@@ -48,7 +53,7 @@ async function launch({ refuse = {}, tokenSeconds }: Answers, more: Partial<Star
     accountOf: (namespace: string) => `cloud-of-${namespace}`,
     access: { server: 'https://10.0.0.1' },
   }
-  const failed = await launchJob(options, { ...request, ...more }, { ...newRecord('w'), run }).then(
+  const failed = await launchJob(options, { ...request, ...more }, { ...newRecord('w'), ...record, run }).then(
     () => undefined,
     (error: unknown) => toRunFault(error),
   )
@@ -134,6 +139,14 @@ describe('A run in a Job', () => {
     const job = made.at(-1)!.object
     assert.ok(JSON.stringify(job).includes('"serviceAccountName":"cloud-of-team-a"'))
     assert.ok(!JSON.stringify(made).includes('secret-token'), 'the token is in the Secret alone')
+  })
+
+  it('is told which program wrote the state', async () => {
+    const bundle = { id: 'b', parts: 1, bytes: 1, hash: 'h', tool: 'tofu 1.10.6' }
+    const { made } = await launch({}, {}, { bundle })
+    const { data } = made.find(({ object }) => object.kind === 'Secret')!.object as Secret
+    const text = gunzipSync(Buffer.from(data!['request']!, 'base64')).toString()
+    assert.equal((JSON.parse(text) as { lastTool?: string }).lastTool, 'tofu 1.10.6')
   })
 
   it('asks for the resources of its template', async () => {

@@ -22,6 +22,7 @@ import { credentialRefs, holdSecret } from '../runner/inputs/credentials.ts'
 import { toRunRequest } from '../runner/inputs/folder.ts'
 import { credentialsOf } from '../runner/inputs/inputs.ts'
 import { loadBundle } from '../saved/bundle.ts'
+import { lastTool } from '../tool/last-tool.ts'
 import type { ObjectKey, Resources, Workspace } from '../workspace.ts'
 import { type IdentityInput, renderIdentity } from './render-identity.ts'
 import { CLOSING_SECONDS, renderJob, withTemplate } from './render-job.ts'
@@ -76,7 +77,9 @@ async function launch(options: JobEngineOptions, request: StartRequest, record: 
   const connection = await connectionOf(objects, request)
   const { speculativeFor } = request
   const account = await makeIdentity(options, { owner, record, connectionSecret: connection.granted, speculativeFor })
-  const asked: JobRequest = { ...toRunRequest(request, run.id, graceSeconds), job }
+  const last = await lastTool(objects, request, record)
+  const passedOn = toRunRequest(request, run.id, graceSeconds)
+  const asked: JobRequest = { ...passedOn, job, ...(last === undefined ? {} : { lastTool: last }) }
   const credentials = [...(await copyCredentials(objects, request, workspace)), ...connection.refused]
   const secret = await objects.apply<Secret>(
     SecretKind,

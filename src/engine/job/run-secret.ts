@@ -7,7 +7,7 @@ import { type AnyObject, type OwnerReference, type Secret, SecretKind, ServiceAc
 import type { Objects } from '#kube'
 import { CaptError, parseJson, systemClock, toKubeconfig } from '#lib'
 import { type RunRequest, writeFact } from '../runner/inputs/folder.ts'
-import { chooseTool } from '../tool/choose-tool.ts'
+import { toolFor } from '../tool/choose-tool.ts'
 import { findTools } from '../tool/find-terraform.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { retryDenied } from './retry-denied.ts'
@@ -96,7 +96,7 @@ export async function openMounted(
 ): Promise<MountedRun> {
   const { request, credentials, kubeconfig } = readMounted(from)
   const tools = await findTools({ env })
-  const choice = chooseTool(tools, request.workspace?.tool, undefined)
+  const choice = toolFor(tools, request, request.lastTool)
   const tool = choice.ok ? choice.tool : tools[0]!
   writeFact({ path: folder }, 'request', { ...request, tool, shared: dirname(folder) })
   const { owner, runId, speculativeFor } = request

@@ -59,7 +59,7 @@ class LocalEngine implements Engine {
   }
 
   toolFor(request: Pick<StartRequest, 'verb' | 'workspace'>, record: RunRecord | undefined): ToolChoice {
-    return toolFor(this.#services.tools, request, record)
+    return toolFor(this.#services.tools, request, record?.bundle?.tool)
   }
 
   onChange(listener: (key: Key) => void): () => void {

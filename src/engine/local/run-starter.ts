@@ -7,6 +7,7 @@ import type { RunRecord } from '../record/record.ts'
 import type { Versioned } from '../record/record-store.ts'
 import { toolFor } from '../tool/choose-tool.ts'
 import type { Tool } from '../tool/find-terraform.ts'
+import { lastTool } from '../tool/last-tool.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { launchRunner, prepareHandover, startFailure, writeRequest } from './launch.ts'
 import type { LocalServices } from './services.ts'
@@ -24,7 +25,7 @@ export class RunStarter {
     const run = record.run!
     let child: ChildProcess | undefined
     try {
-      const tool = this.#toolOf(request, record)
+      const tool = await this.#toolOf(request, record)
       child = launchRunner(run.folder, this.#services.options)
       if (child.pid === undefined) throw await startFailure(child)
       const runner = identityOf(child.pid)
@@ -54,8 +55,9 @@ export class RunStarter {
   }
 
   /** A controller has asked before; between then and now a template may have changed. */
-  #toolOf(request: StartRequest, record: RunRecord): Tool {
-    const choice = toolFor(this.#services.tools, request, record)
+  async #toolOf(request: StartRequest, record: RunRecord): Promise<Tool> {
+    const { tools, options } = this.#services
+    const choice = toolFor(tools, request, await lastTool(options.objects, request, record))
     if (choice.ok) return choice.tool
     const { code, message, hint } = choice.refusal
     throw new CaptError(code, message, { hint })

@@ -1,13 +1,14 @@
-// The last check before Terraform starts: the program satisfies the template, and is not older than the state.
-import { refuseState, refuseVersion } from '../tool/choose-tool.ts'
+// The last check before Terraform starts: the program satisfies the template, wrote the state, and is not older than it.
+import { chooseTool, refuseState } from '../tool/choose-tool.ts'
 import type { RunContext } from './context.ts'
 import { RunFailure } from './failure.ts'
 import type { Resolved } from './values.ts'
 
-export function checkTool({ request: { tool }, writer }: RunContext, resolved: Resolved): Resolved {
+export function checkTool({ request, writer }: RunContext, resolved: Resolved): Resolved {
+  const { tool, lastTool: last = writer.record.bundle?.tool } = request
   const { inputs, state } = resolved
-  const refusal =
-    refuseVersion(tool, inputs.workspace.tool) ?? refuseState(tool, state.info?.toolVersion, writer.record.bundle?.tool)
+  const choice = chooseTool([tool], inputs.workspace.tool, last)
+  const refusal = choice.ok ? refuseState(tool, state.info?.toolVersion, last) : choice.refusal
   if (refusal) throw new RunFailure({ kind: 'user', ...refusal })
   return resolved
 }

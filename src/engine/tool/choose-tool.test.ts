@@ -75,8 +75,8 @@ describe('The program of a run', () => {
   it('of a destroy is the one of the last apply, whatever the template asks for by now', () => {
     const bundle = { id: 'b', parts: 1, bytes: 1, hash: 'h', tool: 'terraform 1.11.4' }
     const workspace = { tool: { name: 'tofu', version: '~> 1.12' } } as const
-    const nameOf = (verb: 'apply' | 'destroy', record?: object) => {
-      const choice = toolFor([terraform, tofu], { verb, workspace }, record as { bundle?: typeof bundle })
+    const nameOf = (verb: 'apply' | 'destroy', record?: { bundle?: typeof bundle }) => {
+      const choice = toolFor([terraform, tofu], { verb, workspace }, record?.bundle?.tool)
       return choice.ok ? choice.tool.name : choice.refusal.code
     }
     assert.equal(nameOf('destroy', { bundle }), 'terraform')
@@ -103,5 +103,21 @@ describe('The program of a run', () => {
     assert.throws(() => check({ version: '< 1.11' }, '1.9.0'), { code: 'CAPT_TOOL_VERSION', kind: 'user' })
     assert.throws(() => check({ name: 'tofu' }, '1.9.0'), { code: 'CAPT_TOOL_MISSING', kind: 'user' })
     assert.doesNotThrow(() => check({ name: 'terraform', version: '~> 1.11.0' }, '1.11.4'))
+  })
+
+  it('is the one that wrote the state, or the runner stops before it starts another', () => {
+    const bundle = { id: 'b', parts: 1, bytes: 1, hash: 'h', tool: 'tofu 1.10.6' }
+    const check = (wanted: ToolRequest | undefined, more: { record?: object; lastTool?: string }) => {
+      const record = { ...newRecord('w'), ...more.record }
+      const request = { tool: terraform, ...(more.lastTool ? { lastTool: more.lastTool } : {}) }
+      return checkTool(
+        { request, writer: { record } } as unknown as RunContext,
+        { inputs: { workspace: { tool: wanted } }, state: {} } as unknown as Resolved,
+      )
+    }
+    const missing = { code: 'CAPT_TOOL_MISSING', message: /state was last written by tofu/ }
+    assert.throws(() => check(undefined, { record: { bundle } }), missing)
+    assert.throws(() => check({ version: '>= 1.0' }, { lastTool: 'tofu 1.10.6' }), missing, 'of its target')
+    assert.doesNotThrow(() => check({ name: 'terraform' }, { record: { bundle } }), 'the template decides')
   })
 })

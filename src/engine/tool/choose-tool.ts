@@ -1,7 +1,7 @@
 // Which program runs a workspace: the one that its template names, else the one that wrote its state, else the default.
 // A version that the template excludes, and one older than the state, are refused before anything runs.
 
-import type { RunRecord, Verb } from '../record/record.ts'
+import type { Verb } from '../record/record.ts'
 import type { Workspace } from '../workspace.ts'
 import { isSatisfied } from './constraint.ts'
 import type { Tool, ToolName, ToolRequest } from './find-terraform.ts'
@@ -21,10 +21,10 @@ export type ToolChoice =
 export function toolFor(
   installed: readonly Tool[],
   { verb, workspace }: { readonly verb: Verb; readonly workspace?: Pick<Workspace, 'tool'> | undefined },
-  record: Pick<RunRecord, 'bundle'> | undefined,
+  last: string | undefined,
 ): ToolChoice {
-  const isFrozen = verb === 'destroy' && record?.bundle !== undefined
-  return chooseTool(installed, isFrozen ? undefined : workspace?.tool, record?.bundle?.tool)
+  const isFrozen = verb === 'destroy' && last !== undefined
+  return chooseTool(installed, isFrozen ? undefined : workspace?.tool, last)
 }
 
 /** `installed`: the default first. `last`: what the last run used, as its record has it: `tofu 1.10.6`. */
@@ -50,13 +50,7 @@ export function chooseTool(
   return refusal ? { ok: false, refusal } : { ok: true, tool }
 }
 
-export function refuseVersion(tool: Tool, wanted: ToolRequest | undefined): ToolRefusal | undefined {
-  if (wanted?.name !== undefined && wanted.name !== tool.name)
-    return {
-      code: 'CAPT_TOOL_MISSING',
-      message: `the template asks for ${wanted.name}, the run was given ${textOf(tool)}`,
-      hint: `install ${wanted.name} where runs happen and restart capt`,
-    }
+function refuseVersion(tool: Tool, wanted: ToolRequest | undefined): ToolRefusal | undefined {
   if (wanted?.version === undefined || isSatisfied(wanted.version, tool.version)) return undefined
   return {
     code: 'CAPT_TOOL_VERSION',

@@ -22,6 +22,8 @@ export interface RunRequest {
   /** The apply's own credentials, which may have been corrected since the inputs were frozen. */
   readonly credentials?: ObjectKey
   readonly tool: Tool
+  /** What wrote the state, where the record of this run does not say: `tofu 1.10.6`. */
+  readonly lastTool?: string
   /** The record as it was written for this run. */
   readonly seen?: Versioned
   readonly approval?: ApprovalPolicy
