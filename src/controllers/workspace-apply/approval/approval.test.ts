@@ -159,6 +159,19 @@ describe('A plan that waits', () => {
     assert.deepEqual(approvalConditions(again, gate.decision).warnings, [])
   })
 
+  for (const [verified, approver] of [
+    [true, 'verified'],
+    [false, 'unverified'],
+  ] as const)
+    it(`that was approved names who did, ${approver}`, async () => {
+      const approval = { hash: 'hash-of-plan', by: 'alice', at: '2025-12-31T23:45:00Z', verified }
+      assert.partialDeepStrictEqual(planStatus(await observe({ run: { phase: 'Succeeded', approval } })), {
+        approval: 'Approved',
+        approvedBy: 'alice',
+        approver,
+      })
+    })
+
   it('is needed for the first plan after an import, whatever the apply says, and not after that', async () => {
     const { objects } = memoryCluster()
     const none = { version: 1, workspaceId: 'id', suspects: [], kept: [], backups: [], history: [] } as const
