@@ -28,6 +28,11 @@ export class RunSlots {
     for (const slot of slots) this.#chosen.add(slot)
     return { slots }
   }
+
+  /** Of what was deleted again. The record may name them a while longer: until then they are not chosen. */
+  release(slots: readonly number[]): void {
+    for (const slot of slots) this.#chosen.delete(slot)
+  }
 }
 
 function choose(used: ReadonlySet<number>, first: number, count: number, parts: number): readonly number[] {

@@ -12,6 +12,7 @@ import { claimFolder, rebuildLostRecord } from './inputs/inputs.ts'
 import { rootOf } from './inputs/layout.ts'
 import { mayHaveTerraform, waitForOrphan } from './process/terraform-process.ts'
 import { readEvidence } from './record/marked-messages.ts'
+import type { CopiesWorld } from './state/run-copies.ts'
 import { WorkspaceState } from './state/workspace-state.ts'
 import type { Claimed, Locked, Opened, Settled } from './values.ts'
 
@@ -87,11 +88,17 @@ export async function openState(context: RunContext, locked: Locked): Promise<Op
       announce: (change) => writer.update(change),
       onFenced: () => stopping.request('fenced'),
       note: (text) => context.note(text),
-      ...(context.slots ? { slots: { take: (parts: number) => context.slots!.take(parts), takeAside } } : {}),
+      ...slotsOf(context),
     },
     { seen: handover?.saved, isTakeOver },
   )
   return { ...locked, state, mayHaveOrphan }
+}
+
+/** Where a run may store copies only in slots: in a Job. */
+function slotsOf({ slots }: RunContext): Pick<CopiesWorld, 'slots'> {
+  if (!slots) return {}
+  return { slots: { take: (parts) => slots.take(parts), release: (freed) => slots.release(freed), takeAside } }
 }
 
 /** Waits for the Terraform of an earlier runner to end, decides which state holds, and completes the suspects. */

@@ -1,11 +1,14 @@
 // A state that a run may not save goes into a copy, and some record names that copy before it is written.
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { SecretKind } from '#api'
 import { CaptError, silentLog } from '#lib'
 import { manualClock, memoryCluster } from '#testing'
+import { SLOTS } from '../../names.ts'
 import { newRecord, type RunRecord } from '../../record/record.ts'
 import { type RecordChange, readRecord, writeRecord } from '../../record/record-store.ts'
+import { RunSlots, takeAside } from '../../record/slots.ts'
 import { loadCopy } from '../../state/state-copies.ts'
 import { RunCopies } from './run-copies.ts'
 
@@ -52,6 +55,32 @@ describe('a copy beside the state is named by', () => {
     const { stored, load } = await saveAside(undefined, false)
     assert.deepEqual([stored?.workspaceId, stored?.side?.map(({ run }) => run)], ['ours', ['run-1']])
     assert.equal(await load(), STATE)
+  })
+})
+
+describe('a whole copy while a state of several parts is written', () => {
+  it('uses slots that are free again when it is deleted, however often a run saves', async () => {
+    const { objects } = memoryCluster()
+    let record = newRecord('w')
+    const slots = new RunSlots(() => record)
+    const copies = new RunCopies({
+      ...{ objects, owner, clock: manualClock(), log: silentLog, runId: 'run-1', note: () => {} },
+      record: () => record,
+      announce: async (change) => void (record = change(record)),
+      slots: { take: (parts) => slots.take(parts), release: (freed) => slots.release(freed), takeAside },
+    })
+    const noise = randomBytes(1_200_000).toString('base64')
+    const used = new Set<number>()
+    for (let serial = 1; serial <= SLOTS.held; serial++) {
+      const copy = await copies.announce(
+        JSON.stringify({ version: 4, serial, lineage: 'l', resources: [], outputs: { noise: { value: noise } } }),
+      )
+      assert.equal(copy?.parts, 2)
+      for (const slot of copy?.slots ?? []) used.add(slot)
+      await copies.delete(copy!)
+    }
+    assert.deepEqual([...used].sort(), [0, 1, 2, 3], 'those of the last copy and of the one before')
+    assert.deepEqual(copies.withoutDeleted()(record).pending, undefined)
   })
 })
 

@@ -27,6 +27,8 @@ export interface CopiesWorld {
   /** Where this run may store copies only in slots: chooses them. Left out, a copy is named by its serial. */
   readonly slots?: {
     readonly take: TakeSlots
+    /** Of a copy that was deleted. */
+    release(slots: readonly number[]): void
     /** For a run that lost its lock, by the record that the copy is announced in. */
     takeAside(record: RunRecord, parts: number): ReturnType<TakeSlots>
   }
@@ -139,10 +141,11 @@ export class RunCopies {
 
   /** A copy that cannot be deleted stays in the record. */
   async delete(copy: CopyRef): Promise<void> {
-    const { objects, owner, log } = this.#world
+    const { objects, owner, log, slots } = this.#world
     try {
       await deleteCopy(objects, owner, copy)
       this.#deleted.add(keyOf(copy))
+      slots?.release(copy.slots ?? [])
     } catch (error) {
       log.warn('Deleting a copy of the state failed', { error: messageOf(error) })
     }
