@@ -2,18 +2,10 @@
 // backend reading saved state and lock, and the ways in which deletion must end. Then plans and drift with OpenTofu.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { VERSIONS } from '../support/lab.ts'
+import { TOFU, tofuFolder, VERSIONS } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
-
-const cache =
-  process.env['CAPT_REAL_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'capt-real')
-/** Built once by `test/real/build.sh tofu`. */
-const TOFU = '1.10.10'
-const tofu = join(cache, `tofu-v${TOFU}`, 'bin')
 
 interface Ended {
   readonly code: number | null
@@ -23,9 +15,8 @@ interface Ended {
 
 function runSuite(file: string, more: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const { NODE_TEST_CONTEXT: _ours, ...env } = process.env
-  assert.ok(existsSync(tofu), 'run test/real/build.sh tofu')
   const child = spawn(process.execPath, ['--test', '--test-reporter=spec', join(import.meta.dirname, '../..', file)], {
-    env: { ...env, ...more, PATH: `${env['PATH']}:${tofu}` },
+    env: { ...env, ...more, PATH: `${env['PATH']}:${tofuFolder()}` },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

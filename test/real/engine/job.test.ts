@@ -1,11 +1,9 @@
 // The engine `job` on a real API server with the real controller of Jobs, under the rights of install.yaml as it is
 // rendered and nothing more. An actor plays the kubelet: it gives each process only what its pod mounts.
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { parseAllDocuments } from 'yaml'
 import {
   clusterKind,
   JobKind,
@@ -21,20 +19,15 @@ import {
 } from '#api'
 import { readRecord } from '#engine'
 import { createClient, fixedCredentials, isKubeError } from '#kube'
-import { toKubeconfig } from '#lib'
 import { anApply, aTemplate } from '#testing'
-import { releaseFiles } from '../../../scripts/release-files.ts'
 import type { ClusterActor } from '../../support/engine/cluster-actor.ts'
-import { type Api, accessOf, isTrue, openApi } from '../support/api.ts'
+import { type Api, accessOf, isTrue } from '../support/api.ts'
 import { describeRequests, requestsSince } from '../support/audit.ts'
-import { startKubelet } from '../support/kubelet.ts'
-import { type Capi, freePort, type Kube, startCapi, startKube, until } from '../support/lab.ts'
+import { type Installed, startInstalled } from '../support/installed.ts'
+import { type Kube, until } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
-import { type ManagerProcess, startManagerProcess, workloadSecret, writeTemp } from '../support/world.ts'
+import { HOME_NAMESPACE as HOME, workloadSecret } from '../support/world.ts'
 
-const HOME = 'capt-system'
-const FILES = releaseFiles({ version: '9.9.9' })
-const MANIFEST = FILES.get('install.yaml')!
 const CLUSTER = clusterKind('v1beta2')
 const EXAMPLE = readFileSync(join(import.meta.dirname, '../../../examples/simulation.yaml'), 'utf8')
 const WITHOUT_ADDONS = EXAMPLE.replace(
@@ -52,58 +45,18 @@ output "one" { value = terraform_data.one.output }
 `
 
 describe('runs in Jobs with the rights of install.yaml', () => {
-  let folder: string
+  let installed: Installed
   let kube: Kube
-  let capi: Capi
   let api: Api
   let actor: ClusterActor
-  let manager: ManagerProcess
   /** What was tried with the identity of a run, and refused. */
   let denials = 0
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'capt-real-job-'))
-    kube = await startKube({ name: 'job', audit: true })
-    api = openApi(kube)
-    capi = await startCapi(kube, 'v1.14.2')
-    for (const manifest of [MANIFEST, FILES.get('run-data-policy.yaml')!])
-      kube.kubectl(['apply', '--server-side', '-f', '-'], manifest)
-    actor = await startKubelet(kube, HOME, folder)
-    manager = await startManager()
+    installed = await startInstalled({ name: 'job', audit: true, beside: ['run-data-policy.yaml'] })
+    ;({ kube, api, kubelet: actor } = installed)
   })
-  after(async () => {
-    await manager?.stop()
-    await actor?.stop()
-    api?.close()
-    await capi?.stop()
-    await kube?.stop()
-    if (folder) rmSync(folder, { recursive: true, force: true })
-  })
-
-  /** As the Deployment starts it, but for what only a pod has. */
-  async function startManager(): Promise<ManagerProcess> {
-    const deployment = parseAllDocuments(MANIFEST)
-      .map(
-        (one) =>
-          one.toJS() as {
-            kind: string
-            spec?: { template: { spec: { containers: { args: string[]; env: { name: string; value?: string }[] }[] } } }
-          },
-      )
-      .find(({ kind }) => kind === 'Deployment')
-    const [container] = deployment!.spec!.template.spec.containers
-    const args = container!.args.filter((arg) => !/^(manager$|--work-dir|--health|--metrics)/.test(arg))
-    const image = container!.env.find(({ name }) => name === 'CAPT_RUNNER_IMAGE')?.value ?? ''
-    const token = kube.kubectl(['create', 'token', 'capt-controller-manager', '-n', HOME, '--duration=4h']).trim()
-    const caData = Buffer.from(kube.caPem).toString('base64')
-    const kubeconfig = toKubeconfig({ name: 'capt', server: kube.url, caData, user: { token } })
-    const path = writeTemp(folder, `manager-${await freePort()}`, JSON.stringify(kubeconfig))
-    return startManagerProcess(path, folder, args, {
-      POD_NAMESPACE: HOME,
-      CAPT_RUNNER_IMAGE: image,
-      PATH: dirname(process.execPath),
-    })
-  }
+  after(() => installed?.stop())
 
   const make = async (name: string, namespace: string, seconds: number) => {
     const client = api.client
@@ -122,9 +75,14 @@ describe('runs in Jobs with the rights of install.yaml', () => {
 
   it('an apply becomes Ready, and only its record, state and role are kept', async () => {
     await make('first', 'default', 0)
-    await until('the apply is ready', () => isReady('first', 'default'), 180, manager)
+    await until('the apply is ready', () => isReady('first', 'default'), 180, installed.manager)
     assert.equal((await api.get(WorkspaceTemplateApply, 'first'))['status'].outputs.one, 'one')
-    await until('its Job is gone', async () => (await api.list(JobKind, { namespace: HOME })).length === 0, 60, manager)
+    await until(
+      'its Job is gone',
+      async () => (await api.list(JobKind, { namespace: HOME })).length === 0,
+      60,
+      installed.manager,
+    )
     assert.deepEqual(await namesOf(SecretKind, HOME, 'capt-first'), [], 'the credentials of the run are gone')
     assert.equal((await namesOf(RoleKind, 'default', 'capt-workspace-first')).length, 1)
     prove('engine job', 'kube-apiserver', 'an apply runs under a role that names its objects alone')
@@ -172,26 +130,30 @@ describe('runs in Jobs with the rights of install.yaml', () => {
   it('a pod that is killed is followed by another, which goes on from the saved state', async () => {
     await make('second', 'default', 6)
     const isAtWork = async () => (await phaseOf('second')) === 'Apply' || actor.containers.size > 0
-    await until('Terraform applies', isAtWork, 120, manager)
+    await until('Terraform applies', isAtWork, 120, installed.manager)
     await new Promise((resolve) => setTimeout(resolve, 3_000))
+    assert.deepEqual(childrenOf(installed.manager.pid), [], 'the manager starts no process')
     await actor.kill()
-    await until('the apply is ready', () => isReady('second', 'default'), 240, manager)
+    await until('the apply is ready', () => isReady('second', 'default'), 240, installed.manager)
     assert.equal(actor.started.filter((name) => name.startsWith('capt-second-')).length, 2)
   })
 
   it('a manager that is killed adopts the run that went on without it', async () => {
     await make('third', 'default', 8)
-    await until('the run has a pod', () => actor.started.some((name) => name.startsWith('capt-third-')), 120, manager)
-    process.kill(manager.pid, 'SIGKILL')
-    await manager.stop()
-    manager = await startManager()
-    await until('the apply is ready', () => isReady('third', 'default'), 240, manager)
+    await until(
+      'the run has a pod',
+      () => actor.started.some((name) => name.startsWith('capt-third-')),
+      120,
+      installed.manager,
+    )
+    await installed.replaceManager()
+    await until('the apply is ready', () => isReady('third', 'default'), 240, installed.manager)
     assert.equal(actor.started.filter((name) => name.startsWith('capt-third-')).length, 1, 'nothing was run twice')
   })
 
   it('a run whose account, role and Secret are deleted under it goes on when the manager has made them again', async () => {
     await make('fifth', 'default', 45)
-    await until('Terraform applies', async () => (await phaseOf('fifth')) === 'Apply', 120, manager)
+    await until('Terraform applies', async () => (await phaseOf('fifth')) === 'Apply', 120, installed.manager)
     const [account = ''] = await namesOf(ServiceAccountKind, HOME, 'capt-workspace-fifth')
     const bare = JSON.stringify({ metadata: { finalizers: null } })
     for (const kind of ['role', 'rolebinding']) {
@@ -199,7 +161,7 @@ describe('runs in Jobs with the rights of install.yaml', () => {
       kube.kubectl(['delete', kind, account, '-n', 'default', '--ignore-not-found'])
     }
     kube.kubectl(['delete', 'serviceaccount', account, '-n', HOME])
-    await until('the apply is ready', () => isReady('fifth', 'default'), 300, manager)
+    await until('the apply is ready', () => isReady('fifth', 'default'), 300, installed.manager)
     const { history } = (await readRecord(api.client, { namespace: 'default', name: 'fifth' }))!.record
     assert.deepEqual(
       history.map(({ phase, message = '' }) => `${phase} ${message}`),
@@ -214,16 +176,16 @@ describe('runs in Jobs with the rights of install.yaml', () => {
     kube.kubectl(['apply', '-f', '-'], JSON.stringify(workloadSecret({ namespace: 'team', name: 'demo' }, kube)))
     kube.kubectl(['apply', '-n', 'team', '-f', '-'], WITHOUT_ADDONS)
     const available = async () => isTrue(await api.find(CLUSTER, 'demo', 'team'), 'Available')
-    await until('the cluster is Available', available, 480, manager)
+    await until('the cluster is Available', available, 480, installed.manager)
     const jobs = actor.started.filter((name) => name.startsWith('capt-demo-'))
     const runs = jobs.map((name) => name.split('-').slice(0, 3).join('-'))
     assert.deepEqual(
       runs,
       ['capt-demo-vpc', 'capt-demo-eks'],
-      `each once: ${jobs.join(', ')}\n${readFileSync(manager.log, 'utf8')}`,
+      `each once: ${jobs.join(', ')}\n${readFileSync(installed.manager.log, 'utf8')}`,
     )
     await api.remove(NamespaceKind, 'team')
-    await until('the namespace is gone', async () => !(await api.find(NamespaceKind, 'team')), 480, manager)
+    await until('the namespace is gone', async () => !(await api.find(NamespaceKind, 'team')), 480, installed.manager)
     prove(
       'engine job',
       'kube-apiserver',
@@ -261,17 +223,17 @@ describe('runs in Jobs with the rights of install.yaml', () => {
   it('a namespace that is deleted goes away after its destroy, and nothing is left of the workspaces', async () => {
     await api.create(NamespaceKind, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tenant' } } as never)
     await make('fourth', 'tenant', 0)
-    await until('the apply is ready', () => isReady('fourth', 'tenant'), 180, manager)
+    await until('the apply is ready', () => isReady('fourth', 'tenant'), 180, installed.manager)
     await api.remove(NamespaceKind, 'tenant')
     await until(
       'the namespace is gone',
       async () => (await api.find(NamespaceKind, 'tenant')) === undefined,
       240,
-      manager,
+      installed.manager,
     )
     for (const name of ['first', 'second', 'third', 'fifth']) await api.remove(WorkspaceTemplateApply, name)
     const left = async () => (await api.list(WorkspaceTemplateApply)).length
-    await until('the applies are gone', async () => (await left()) === 0, 300, manager)
+    await until('the applies are gone', async () => (await left()) === 0, 300, installed.manager)
     for (const [kind, namespace] of [
       [ServiceAccountKind, HOME],
       [RoleKind, 'default'],
@@ -291,3 +253,10 @@ describe('runs in Jobs with the rights of install.yaml', () => {
     )
   })
 })
+
+function childrenOf(pid: number): readonly string[] {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  return threads.flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+  )
+}

@@ -10,14 +10,20 @@ import { programIn } from './world.ts'
 
 const AT_ONCE = ['--force', '--grace-period=0', '--wait=false', '--ignore-not-found']
 
-export async function startKubelet(kube: Kube, namespace: string, folder: string): Promise<ClusterActor> {
+/** `programs`: folders of what the image has beside Terraform. */
+export async function startKubelet(
+  kube: Kube,
+  namespace: string,
+  folder: string,
+  programs: readonly string[] = [],
+): Promise<ClusterActor> {
   const { binary } = await findTerraform()
   const objects = createClient(accessOf(kube, 'actors'), { fieldManager: 'kubelet' })
   const actor = startClusterActor({
     objects,
     namespace,
     program: [process.execPath, programIn(folder)],
-    path: `${dirname(binary)}:/usr/bin:/bin`,
+    path: [dirname(binary), ...programs, '/usr/bin', '/bin'].join(':'),
     removePod: (name) => kube.kubectl(['delete', 'pod', name, '-n', namespace, ...AT_ONCE]),
   })
   return {

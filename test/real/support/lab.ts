@@ -40,6 +40,16 @@ export function capiBinary(version: CapiVersion, name: 'capi-manager' | 'cluster
   return join(CACHE, `capi-${version}`, 'bin', name)
 }
 
+/** Built by `test/real/build.sh tofu`. */
+export const TOFU = '1.10.10'
+
+/** The folder with OpenTofu. */
+export function tofuFolder(): string {
+  const folder = join(CACHE, `tofu-v${TOFU}`, 'bin')
+  if (!existsSync(folder)) throw new Error('tofu is not built; run test/real/build.sh tofu')
+  return folder
+}
+
 export const capiFolder = (version: CapiVersion): string => join(CACHE, `capi-${version}`)
 
 const given = new Set<number>()
@@ -187,6 +197,8 @@ export interface KubeOptions {
   readonly controllers?: boolean
   readonly audit?: boolean
   readonly name?: string
+  /** Of the API server, beside those it is always given. */
+  readonly flags?: readonly string[]
 }
 
 const CONTROLLERS = [
@@ -296,6 +308,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
       '--enable-priority-and-fairness=false',
       '--profiling=false',
       ...auditArgs,
+      ...(options.flags ?? []),
     ])
     await until(
       'kube-apiserver is ready',
