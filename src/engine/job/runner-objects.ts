@@ -7,7 +7,7 @@ import { CaptError } from '#lib'
 import { isHolder } from '../lock/lock.ts'
 import { ALL_SLOTS, SLOTS, STATE_PARTS, slotName, stateName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { deleteHeldSecret } from '../state/state-secrets.ts'
+import { deleteHeldSecret, stateTooLarge } from '../state/state-secrets.ts'
 import type { MountedSecret } from './run-secret.ts'
 
 interface RunnerIdentity {
@@ -85,12 +85,5 @@ export function runnerObjects(objects: Objects, { owner, runId, credentials }: R
 function fenced({ namespace, name }: Owner): CaptError {
   return new CaptError('CAPT_STATE_FENCED', `another run works on the state of ${namespace}/${name} by now`, {
     hint: `what this run made is in a copy beside the state: capt state list ${name} shows it`,
-  })
-}
-
-function stateTooLarge(): CaptError {
-  const most = (STATE_PARTS * 900) / 1024
-  return new CaptError('CAPT_STATE_TOO_LARGE', `the state takes more than ${most.toFixed(1)} MiB packed`, {
-    hint: 'divide the module into several applies',
   })
 }

@@ -3,7 +3,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError } from '#lib'
-import { KEEP_FINALIZER } from '../names.ts'
+import { KEEP_FINALIZER, STATE_PARTS } from '../names.ts'
 import type { ObjectKey } from '../workspace.ts'
 
 export const DATA_KEY = 'tfstate'
@@ -20,6 +20,21 @@ export function toChunks(text: string): readonly Buffer[] {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) chunks.push(bytes.subarray(at, at + CHUNK_BYTES))
   packed = { text, chunks }
   return chunks
+}
+
+const toMiB = (bytes: number): string => (bytes / 1024 / 1024).toFixed(1)
+
+/** A run in a Job may write so many parts as its role names. `text`: the state, where it is known. */
+export function stateTooLarge(text?: string): CaptError {
+  const most = toMiB(STATE_PARTS * CHUNK_BYTES)
+  const bytes = text === undefined ? undefined : toChunks(text).reduce((sum, { length }) => sum + length, 0)
+  const message =
+    bytes === undefined
+      ? `the state takes more than ${most} MiB packed`
+      : `the state takes ${toMiB(bytes)} MiB packed; a run in a Job saves ${most} MiB`
+  return new CaptError('CAPT_STATE_TOO_LARGE', message, {
+    hint: 'what it has is in a copy beside it, see capt state list; divide the module into several applies, or use the engine local',
+  })
 }
 
 type Found = { readonly is: 'absent' | 'cut' } | { readonly is: 'whole'; readonly text: string; readonly parts: number }

@@ -15,6 +15,7 @@ import {
   saveCopy,
   type TakeSlots,
 } from '../../state/state-copies.ts'
+import { readState } from '../../state/state-file.ts'
 
 const KEPT_BACKUPS = 5
 
@@ -123,11 +124,14 @@ export class RunCopies {
 
   /** Deletes the copies of which the saved state has everything. */
   async deleteObsolete(saved: string | undefined): Promise<void> {
-    const { objects, owner } = this.#world
+    const { objects, owner, runId } = this.#world
     const { pending = [], side = [] } = this.#world.record()
+    const serial = saved === undefined ? -1 : (readState(saved)?.serial ?? -1)
+    // One of this run that is newer could not be saved.
+    const written = pending.filter((copy) => copy.run !== runId || copy.serial <= serial)
     const sides = side.length > 0 ? await readCopies(objects, owner, { backups: [], side }, saved) : []
     const settled = side.filter((_, i) => sides[i]?.source.is === 'whole' && sides[i].unknown === 0)
-    for (const copy of [...this.#left(pending), ...settled]) await this.delete(copy)
+    for (const copy of [...this.#left(written), ...settled]) await this.delete(copy)
   }
 
   /** Removes the copies that were deleted from the record. */

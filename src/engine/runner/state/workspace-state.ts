@@ -2,14 +2,16 @@
 // it is saved under the lock. Nothing else in the runner touches state.
 import { dirname } from 'node:path'
 import { CaptError, isCaptError } from '#lib'
+import { STATE_PARTS } from '../../names.ts'
 import { keptFacts } from '../../record/rebuild.ts'
 import type { RunRecord, SavedState, Verb } from '../../record/record.ts'
 import type { RecordChange } from '../../record/record-store.ts'
 import { saveFenced, takeOverState } from '../../state/fenced-state.ts'
 import { reconstructWorkspace } from '../../state/reconstruct.ts'
 import { findCopy, hasUnsettled, readCopies, recordSource, stateSource } from '../../state/sources.ts'
-import { type BackupRef, loadCopy } from '../../state/state-copies.ts'
+import { type BackupRef, type CopyRef, loadCopy } from '../../state/state-copies.ts'
 import { readState, type StateInfo } from '../../state/state-file.ts'
+import { stateTooLarge } from '../../state/state-secrets.ts'
 import { observeState, type PartRef, type StateCopy, verifyState } from '../../state/state-store.ts'
 import { type Folder, readText } from '../inputs/folder.ts'
 import { type Backup, type CopiesWorld, RunCopies } from './run-copies.ts'
@@ -40,6 +42,8 @@ export class WorkspaceState {
   #parts: readonly PartRef[]
   #isSettled = false
   #fenced: unknown
+  /** The last state that was too large to be saved. */
+  #refused: { readonly text: string; readonly copy: CopyRef; readonly error: CaptError } | undefined
 
   private constructor(world: StateWorld, opened: StateCopy, isTakeOver: boolean) {
     this.#world = world
@@ -134,9 +138,11 @@ export class WorkspaceState {
 
   async #save(text: string): Promise<void> {
     if (this.#fenced) throw this.#fenced
+    if (this.#refused?.text === text) throw this.#refused.error
     const { objects, owner, runId } = this.#world
     try {
       const copy = await this.#copies.announce(text)
+      if (this.#world.slots && copy && copy.parts > STATE_PARTS) await this.#refuse(text, copy)
       const fence = { runId, kept: keptFacts(this.#world.record()) }
       this.#parts = await saveFenced(objects, owner, text, this.#parts, fence)
       if (copy) await this.#copies.delete(copy)
@@ -147,6 +153,14 @@ export class WorkspaceState {
       }
       throw error
     }
+  }
+
+  /** Before any part is written: the last state that fits stays whole, and the record names the copy of the newest one. */
+  async #refuse(text: string, copy: CopyRef): Promise<never> {
+    const before = this.#refused
+    this.#refused = { text, copy, error: stateTooLarge(text) }
+    if (before) await this.#copies.delete(before.copy)
+    throw this.#refused.error
   }
 
   /** A copy of the state as it is before a change. Undefined: there is nothing to copy, or there is a copy of it. */
