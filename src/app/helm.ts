@@ -32,13 +32,18 @@ interface HelmOptions {
   kubeconfig(): Promise<object>
 }
 
+/** The token in its kubeconfig ends after 15 minutes; a helm that works longer cannot record how it ended. */
+const LONGEST_MS = 14 * 60_000
+
 export function helmAt({ path, env, timeoutMs, signal, kubeconfig }: HelmOptions): Helm {
-  async function run(args: readonly string[], input: string): Promise<void> {
+  const seconds = Math.max(1, Math.round(Math.min(timeoutMs, LONGEST_MS) / 1000))
+  const wait = ['--wait', '--timeout', `${seconds}s`]
+  async function run(args: readonly string[], input = ''): Promise<string> {
     const folder = mkdtempSync(join(tmpdir(), 'capt-helm-'))
     try {
       const file = join(folder, 'kubeconfig')
       writeFileSync(file, JSON.stringify(await kubeconfig()), { mode: 0o600 })
-      await finish(path, args, input, { ...env, KUBECONFIG: file } as NodeJS.ProcessEnv, signal)
+      return await finish(path, args, input, { ...env, KUBECONFIG: file } as NodeJS.ProcessEnv, signal)
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
@@ -46,7 +51,6 @@ export function helmAt({ path, env, timeoutMs, signal, kubeconfig }: HelmOptions
   return {
     path,
     async upgrade({ name, chart, version, namespace, values = {} }) {
-      const wait = ['--wait', '--timeout', `${Math.max(1, Math.round(timeoutMs / 1000))}s`]
       const where = ['--version', version, '--namespace', namespace, '--create-namespace']
       await run(
         ['upgrade', '--install', name, chart, ...where, '--skip-crds', '--values', '-', ...wait],
@@ -54,7 +58,10 @@ export function helmAt({ path, env, timeoutMs, signal, kubeconfig }: HelmOptions
       )
     },
     async uninstall(name, namespace) {
-      await run(['uninstall', name, '--namespace', namespace, '--ignore-not-found', '--wait'], '')
+      // helm before 3.13 cannot be told to ignore that there is none; helm 4 has no --all.
+      const states = ['--deployed', '--failed', '--pending', '--uninstalling']
+      const found = await run(['list', '--short', '--filter', `^${name}$`, '--namespace', namespace, ...states])
+      if (found.trim() !== '') await run(['uninstall', name, '--namespace', namespace, ...wait])
     },
   }
 }
@@ -65,9 +72,13 @@ function finish(
   input: string,
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(path, args, { env, stdio: ['pipe', 'ignore', 'pipe'], signal })
+    const child = spawn(path, args, { env, stdio: ['pipe', 'pipe', 'pipe'], signal })
+    let printed = ''
+    child.stdout.on('data', (data: Buffer) => {
+      printed = (printed + data.toString()).slice(-2000)
+    })
     let complaint = ''
     child.stderr.on('data', (data: Buffer) => {
       complaint = (complaint + data.toString()).slice(-2000)
@@ -79,7 +90,7 @@ function finish(
         }),
       )
     child.on('error', (error) => fail(error.message))
-    child.on('close', (code) => (code === 0 ? resolve() : fail(complaint.trim() || `ended with ${code}`)))
+    child.on('close', (code) => (code === 0 ? resolve(printed) : fail(complaint.trim() || `ended with ${code}`)))
     // helm may end before it has read everything; its exit code counts.
     child.stdin.on('error', () => {})
     child.stdin.end(input)

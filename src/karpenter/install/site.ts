@@ -53,13 +53,14 @@ export async function missingAfterWait(
   site: Site,
   what: string,
   missing: () => Promise<string | undefined>,
+  waitMs = site.waitMs,
 ): Promise<string | undefined> {
   const started = site.clock.monotonic()
   let spokenAt = started
   for (;;) {
     const left = await missing()
     const now = site.clock.monotonic()
-    if (left === undefined || now - started > site.waitMs) return left
+    if (left === undefined || now - started > waitMs) return left
     if (now - spokenAt >= SPEAK_MS) {
       site.report(`waiting for ${what}: ${left}`)
       spokenAt = now
