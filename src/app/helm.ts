@@ -86,7 +86,7 @@ function finish(
     const fail = (why: string) =>
       reject(
         new CaptError('CAPT_KARPENTER_HELM', `helm ${args.slice(0, 3).join(' ')}: ${redact(why)}`, {
-          hint: 'capt explain takes the text of the error; run the command again to continue',
+          hint: 'capt explain takes the text of the error',
         }),
       )
     child.on('error', (error) => fail(error.message))

@@ -230,14 +230,15 @@ describe('terminating machines', () => {
     })
   })
 
-  it('with keys that EC2 does not know is a matter of credentials', async () => {
-    const refusal = '<Response><Errors><Error><Code>AuthFailure</Code><Message>no</Message></Error></Errors></Response>'
-    const { aws } = await awsAgainst(() => ({ status: 401, text: refusal }))
-    await assert.rejects(
-      aws.findMachines(identity, 'eu-west-1', { a: 'b' }),
-      (error) => error instanceof AwsError && error.reason === 'NoCredentials',
-    )
-  })
+  for (const code of ['AuthFailure', 'RequestExpired'])
+    it(`that EC2 refuses with ${code} is a matter of credentials`, async () => {
+      const refusal = `<Response><Errors><Error><Code>${code}</Code><Message>no</Message></Error></Errors></Response>`
+      const { aws } = await awsAgainst(() => ({ status: 401, text: refusal }))
+      await assert.rejects(
+        aws.findMachines(identity, 'eu-west-1', { a: 'b' }),
+        (error) => error instanceof AwsError && error.reason === 'NoCredentials',
+      )
+    })
 })
 
 describe('a failure of AWS', () => {

@@ -115,7 +115,7 @@ function toError(call: Call, status: number, text: string, type: string | undefi
 function reasonFor(code: string, status: number): AwsErrorReason {
   if (/Throttl|RequestLimitExceeded|TooManyRequests/.test(code) || status === 429) return 'Throttled'
   if (
-    /InvalidClientTokenId|ExpiredToken|SignatureDoesNotMatch|UnrecognizedClient|IncompleteSignature|AuthFailure/.test(
+    /InvalidClientTokenId|ExpiredToken|RequestExpired|SignatureDoesNotMatch|UnrecognizedClient|IncompleteSignature|AuthFailure/.test(
       code,
     )
   )

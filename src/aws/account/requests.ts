@@ -44,6 +44,16 @@ interface RequestOptions {
   readonly signal?: AbortSignal
 }
 
+/** Whose credentials come from the environment has no cluster whose identity could be mended. */
+function forPerson(error: unknown, action: string): unknown {
+  if (!isAwsError(error, 'AccessDenied', 'NoCredentials') || error.awsCode === undefined) return error
+  const hint =
+    error.reason === 'AccessDenied'
+      ? `allow ${action} to the identity that aws sts get-caller-identity names`
+      : 'renew your credentials, and check the clock of this machine'
+  return new AwsError(error.reason, error.message, { hint, awsCode: error.awsCode, cause: error })
+}
+
 export function connectRequests({ clock, env, region, identity = {}, signal }: RequestOptions): AwsRequests {
   const transport: Transport = {
     endpointOf: (service) => endpointOf(env, service),
@@ -51,6 +61,7 @@ export function connectRequests({ clock, env, region, identity = {}, signal }: R
     timeoutMs: 15_000,
   }
   const { keysFor } = credentialSource(transport)
+  const isOwn = Object.keys(identity).length === 0
 
   async function ask(call: Omit<Call, 'region' | 'keys'>, isRead: boolean): Promise<string> {
     const backoff = createBackoff({ baseMs: 200, maxMs: 10_000, random: Math.random })
@@ -60,7 +71,7 @@ export function connectRequests({ clock, env, region, identity = {}, signal }: R
       } catch (error) {
         // A write that was not answered may have been done: the next run observes it.
         const mayRetry = isAwsError(error, 'Throttled') || (isRead && isAwsError(error, 'Unreachable'))
-        if (!mayRetry || backoff.failures + 1 >= ATTEMPTS) throw error
+        if (!mayRetry || backoff.failures + 1 >= ATTEMPTS) throw isOwn ? forPerson(error, call.action) : error
         await pause(clock, backoff.next(), signal)
       }
     }

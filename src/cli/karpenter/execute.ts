@@ -14,7 +14,7 @@ import { CaptError } from '#lib'
 import { type Arguments, EXIT, type Io, type Option } from '../command.ts'
 import { confirm } from '../output.ts'
 import { renderChecks } from './checks.ts'
-import { atSite, refuse, renderPlan } from './karpenter.ts'
+import { atSite, refuse, renderPlan, resumable } from './karpenter.ts'
 
 export const CHANGE_OPTIONS = {
   yes: { type: 'boolean', short: 'y', about: 'Do not ask.' },
@@ -53,7 +53,7 @@ export async function executePlan(
     else {
       if (!(await confirm(`Change ${name} in account ${survey.accountId}, ${survey.region}?`, args, io)))
         return EXIT.failed
-      await install(plan, survey, site)
+      await resumable(io, () => install(plan, survey, site))
     }
     const checks = [...(isDone ? await checkInstallation(site.objects, namespace) : await verify(site, namespace))]
     if (args.values['probe'] === true) checks.push(await probe(site, poolOf(plan.steps)))

@@ -15,7 +15,7 @@ import {
 } from '#karpenter'
 import { CaptError, parseDuration } from '#lib'
 import { type Branch, renderTree } from '#view'
-import type { Arguments, Io, Option } from '../command.ts'
+import { type Arguments, Interrupted, type Io, type Option } from '../command.ts'
 import { renderOptions } from '../output.ts'
 import { readSource } from '../sources.ts'
 
@@ -107,6 +107,15 @@ export async function atSite(
     return await work(site)
   } finally {
     await site.close()
+  }
+}
+
+/** Runs what the same command continues when it is interrupted. */
+export async function resumable(io: Io, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    throw io.signal.aborted ? new Interrupted('run the same command again to continue') : error
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, isGivenBack, orphansOf, type ResourceRef, readJournal, survey
 import { CaptError } from '#lib'
 import { type Arguments, EXIT, type Io } from '../command.ts'
 import { confirm } from '../output.ts'
-import { atSite } from './karpenter.ts'
+import { atSite, resumable } from './karpenter.ts'
 
 /** Pools and classes are listed as they are in the cluster. */
 function lineOf(ref: ResourceRef, fluxUsers: readonly string[]): string {
@@ -39,7 +39,7 @@ export async function removeInstallation(command: string, args: Arguments, io: I
     }
     if (!(await confirm(`Uninstall Karpenter from ${name} in account ${kept.journal.account}?`, args, io)))
       return EXIT.failed
-    await uninstall(kept, removal, args.values['force'] === true, site)
+    await resumable(io, () => uninstall(kept, removal, args.values['force'] === true, site))
     io.stdout.write(`Karpenter is gone from ${name}; what capt found there is as it was\n`)
     return EXIT.fine
   })

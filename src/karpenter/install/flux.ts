@@ -22,7 +22,7 @@ import { type Site, waitFor } from './site.ts'
 
 const LABEL = 'flux'
 const CODE = 'CAPT_KARPENTER_FLUX'
-const HINT = 'see kubectl -n flux-system describe pods; run the command again to continue, or with --rollback to undo'
+const HINT = 'see kubectl -n flux-system describe pods'
 const CONTROLLERS = ['source-controller', 'helm-controller']
 
 export async function bringFlux(version: string, site: Site): Promise<void> {

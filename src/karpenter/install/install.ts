@@ -1,17 +1,17 @@
 // Executes a plan: the journal first, then every resource in order, then the release and the pools. Interrupted at any
 // point, the next run observes what is there and continues.
-
-import { isAwsError } from '#aws'
-import { CaptError, messageOf } from '#lib'
 import { addRefs, type Journal, type ResourceRef, readJournal, writeJournal } from '../journal.ts'
 import { releaseHash } from '../plan/observe.ts'
-import type { Plan, Step } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
 import { aliasOf } from '../plan/pools.ts'
 import { OLDEST_FLUX, type Survey } from '../survey/survey.ts'
+import { attempt } from './attempt.ts'
 import { describe, toRef } from './describe.ts'
 import { make } from './make.ts'
 import { bringRelease } from './release.ts'
 import type { Site } from './site.ts'
+
+const NEXT = 'run the same command again to continue, or with --rollback to undo what was made'
 
 export async function install(plan: Plan, survey: Survey, site: Site): Promise<void> {
   let kept = await readJournal(site.objects)
@@ -24,8 +24,9 @@ export async function install(plan: Plan, survey: Survey, site: Site): Promise<v
   kept = await writeJournal(site.objects, begun, kept?.object)
   for (const step of plan.steps) {
     if (step.do === 'keep') continue
-    site.report(`${step.do} ${describe(step.resource)}`)
-    await attempt(step, async () => {
+    const what = `${step.do} ${describe(step.resource)}`
+    site.report(what)
+    await attempt(what, NEXT, async () => {
       if (step.resource.type !== 'release') return await make(step, site)
       await bringRelease(step.resource, plan.choices.ownFlux ?? survey.kubernetes.flux?.version ?? OLDEST_FLUX, site)
       kept = await writeJournal(site.objects, { ...kept!.journal, release: releaseHash(step.resource) }, kept!.object)
@@ -57,20 +58,5 @@ function journalOf(
     ...(image === undefined ? {} : { image }),
     ...(release === undefined ? {} : { release }),
     made,
-  }
-}
-
-/** Says at which step it stopped and that nothing is lost, with the code of the cause. */
-async function attempt(step: Step, run: () => Promise<void>): Promise<void> {
-  try {
-    await run()
-  } catch (error) {
-    const { code, hint } = error instanceof CaptError ? error : { code: 'CAPT_KARPENTER_STEP', hint: undefined }
-    const next = 'run the same command again to continue, or with --rollback to undo what was made'
-    const first = isAwsError(error, 'NoCredentials') ? 'renew your credentials' : hint
-    throw new CaptError(code, `${step.do} ${describe(step.resource)}: ${messageOf(error)}`, {
-      hint: first ? `${first}; then ${next}` : next,
-      cause: error,
-    })
   }
 }

@@ -8,7 +8,7 @@ import { awaitOtherHelm, freeRelease } from './pending-release.ts'
 import { type Site, waitFor } from './site.ts'
 
 const CRD_CHART = 'karpenter-crd'
-const HINT = 'see kubectl describe of the objects named; run the command again to continue, or with --rollback to undo'
+const HINT = 'see kubectl describe of the objects named'
 
 export async function bringRelease(
   { desired, of: namespace = '', value }: Resource,
@@ -89,7 +89,7 @@ export async function takeRelease(namespace: string, installer: string | undefin
       site,
       'the end of the HelmRelease',
       'CAPT_KARPENTER_RELEASE',
-      'check helm-controller of Flux, then run the command again',
+      'check helm-controller of Flux',
       async () => ((await getOne(objects, HelmReleaseKind, key)) ? 'it is still there' : undefined),
     )
     for (const kind of [OCIRepositoryKind, HelmRepositoryKind])

@@ -43,7 +43,7 @@ export async function remove(ref: ResourceRef, site: Site): Promise<void> {
           'CAPT_KARPENTER_FOREIGN',
           `role ${name} holds the policy ${foreign}, which capt did not put there`,
           {
-            hint: 'remove that policy from the role if nothing else needs it, then run the command again',
+            hint: 'remove that policy from the role if nothing else needs it',
           },
         )
       return await deleteRole(aws, name)

@@ -14,6 +14,7 @@ import {
   writeJournal,
 } from '../journal.ts'
 import { EC2NodeClassKind, getOne, isSelfManaged, listAll, NodeClaimKind, NodePoolKind, POOL_LABEL } from '../kinds.ts'
+import { attempt } from './attempt.ts'
 import { describe } from './describe.ts'
 import { fluxUsers } from './flux.ts'
 import { takeBack } from './hand-over.ts'
@@ -59,6 +60,8 @@ export const orphansOf = ({ claims, machines }: Removal): readonly string[] => [
   ...machines.map((id) => `EC2 instance ${id}`),
 ]
 
+const NEXT = 'run the same command again to continue'
+
 export async function uninstall(kept: KeptJournal, removal: Removal, isForced: boolean, site: Site): Promise<void> {
   const { journal } = kept
   if (!removal.isControllerAlive && orphansOf(removal).length > 0 && !isForced)
@@ -70,17 +73,19 @@ export async function uninstall(kept: KeptJournal, removal: Removal, isForced: b
       },
     )
   await writeJournal(site.objects, { ...journal, phase: 'removing' }, kept.object)
-  await takeBack(journal, site)
-  await removeNodes(removal, site)
+  await attempt('restore what the Cluster Autoscaler scales', NEXT, () => takeBack(journal, site))
+  await attempt('remove the nodes of Karpenter', NEXT, () => removeNodes(removal, site))
   const release = journal.made.find(({ type }) => type === 'release')
   if (release) {
-    site.report(`remove ${describe(release)}`)
-    await takeRelease(release.of ?? journal.namespace, release.value, site)
+    const what = `remove ${describe(release)}`
+    site.report(what)
+    await attempt(what, NEXT, () => takeRelease(release.of ?? journal.namespace, release.value, site))
   }
   for (const ref of removal.made) {
     if (!isRemovedByName(ref)) continue
-    site.report(`remove ${describe(ref)}`)
-    await remove(ref, site)
+    const what = `remove ${describe(ref)}`
+    site.report(what)
+    await attempt(what, NEXT, () => remove(ref, site))
   }
   await deleteJournal(site.objects)
 }
@@ -90,7 +95,7 @@ const isRemovedByName = (ref: ResourceRef): boolean =>
   !isGivenBack(ref) && !['release', 'node-pool', 'node-class', 'spot-role'].includes(ref.type)
 
 const DRAIN_HINT =
-  'look for PodDisruptionBudgets and pods with karpenter.sh/do-not-disrupt: kubectl describe nodeclaims; run the command again to continue'
+  'look for PodDisruptionBudgets and pods with karpenter.sh/do-not-disrupt: kubectl describe nodeclaims'
 
 /**
  * Pools first, so that no node comes back; their controller ends the machines. Without a controller nobody takes its finalizers

@@ -27,13 +27,14 @@ export async function startExistingCluster(
   { hasFlux = true, hasAutoscaler = true, name = CLUSTER } = {},
 ): Promise<ExistingCluster> {
   const [account, world] = await Promise.all([startExistingAccount(program, name), embeddedWorld()])
-  await world.addCluster(name, {}, {})
-  const secret = (await world.objects.get<Secret>(SecretKind, { namespace: 'default', name: `${name}-kubeconfig` }))!
+  // EKS allows longer names than the home in which the workload is simulated.
+  await world.addCluster(CLUSTER, {}, {})
+  const secret = (await world.objects.get<Secret>(SecretKind, { namespace: 'default', name: `${CLUSTER}-kubeconfig` }))!
   const file = join(folder, 'workload-kubeconfig')
   writeFileSync(file, Buffer.from(secret.data!['value']!, 'base64'))
   const endpoint: EksEndpoint = await startEksEndpoint(file)
   account.moto.standIn.api = { url: endpoint.url, caData: endpoint.caData }
-  const objects = await world.workload(name)
+  const objects = await world.workload(CLUSTER)
   if (hasFlux) await bringFlux(objects)
   if (hasAutoscaler) await bringDeployment(objects, 'kube-system', 'cluster-autoscaler')
   return {
