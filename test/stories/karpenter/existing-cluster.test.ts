@@ -1,7 +1,7 @@
 // Karpenter on an EKS cluster that already exists, through the shipped program: installed, verified, upgraded, uninstalled,
 // and the account as it was. AWS is moto with the stand-in; the workload behind the Kubernetes API is simulated.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type ConfigMap, ConfigMapKind, DeploymentKind, type KindRef, NodeKind, type UnknownObject } from '#api'
@@ -90,6 +90,12 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     const trust = JSON.parse(readFileSync(join(shipped.folder, 'guide/controller-trust-policy.json'), 'utf8'))
     assert.match(JSON.stringify(trust), /system:serviceaccount:kube-system:karpenter/)
     assert.match(readFileSync(join(shipped.folder, 'guide/karpenter.yaml'), 'utf8'), /kind: NodePool/)
+    assert.deepEqual(readdirSync(join(shipped.folder, 'guide')).sort(), [
+      'controller-policy.json',
+      'controller-trust-policy.json',
+      'karpenter.yaml',
+      'node-trust-policy.json',
+    ])
     await ok('plan', '--output', 'terraform', '--folder', 'guide')
     const tfvars = JSON.parse(readFileSync(join(shipped.folder, 'guide/karpenter.auto.tfvars.json'), 'utf8'))
     assert.deepEqual(tfvars.subnet_ids, [...site.subnets].sort())
@@ -214,6 +220,24 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.match((await ok('install', '--yes')).out, /^Nothing to do/)
     assert.deepEqual(await site.account(), before)
     assert.match((await karpenter('doctor')).out, /cluster-autoscaler/)
+  })
+
+  it('has in IAM what the files of the guide say', async () => {
+    await ok('plan', '--output', 'files', '--folder', 'installed')
+    const policy = { RoleName: 'KarpenterControllerRole-demo', PolicyName: 'KarpenterControllerPolicy-demo' }
+    for (const [file, xml, element] of [
+      [
+        'node-trust-policy',
+        await site.iam('GetRole', { RoleName: 'KarpenterNodeRole-demo' }),
+        'AssumeRolePolicyDocument',
+      ],
+      ['controller-trust-policy', await site.iam('GetRole', policy), 'AssumeRolePolicyDocument'],
+      ['controller-policy', await site.iam('GetRolePolicy', policy), 'PolicyDocument'],
+    ] as const) {
+      const made = new RegExp(`<${element}>([^<]*)<`).exec(xml)![1]!
+      const written = readFileSync(join(shipped.folder, 'installed', `${file}.json`), 'utf8')
+      assert.deepEqual(JSON.parse(decodeURIComponent(made)), JSON.parse(written), file)
+    }
   })
 
   it('reads every list to its end: pages of one make the same plan', async () => {
