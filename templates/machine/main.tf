@@ -12,6 +12,18 @@ data "aws_eks_node_group" "this" {
   node_group_name = var.node_group
 }
 
+# The security group that node groups and the nodes of Karpenter share.
+data "aws_security_groups" "nodes" {
+  filter {
+    name   = "vpc-id"
+    values = [data.aws_eks_cluster.this.vpc_config[0].vpc_id]
+  }
+  filter {
+    name   = "tag:karpenter.sh/discovery"
+    values = [var.cluster_name]
+  }
+}
+
 data "aws_ec2_instance_type" "this" {
   instance_type = var.instance_type
 }
@@ -37,7 +49,9 @@ locals {
   position = parseint(substr(sha256(var.machine_name), 0, 6), 16)
   subnet   = length(local.candidates) == 0 ? null : local.candidates[local.position % length(local.candidates)]
 
-  security_groups = length(var.security_group_ids) > 0 ? var.security_group_ids : [data.aws_eks_cluster.this.vpc_config[0].cluster_security_group_id]
+  # That of the control plane alone would keep the machine from the other nodes, and from the DNS that runs there.
+  node_security_groups = length(data.aws_security_groups.nodes.ids) > 0 ? data.aws_security_groups.nodes.ids : [data.aws_eks_cluster.this.vpc_config[0].cluster_security_group_id]
+  security_groups      = length(var.security_group_ids) > 0 ? var.security_group_ids : local.node_security_groups
 
   # EKS lets one access entry name a role: machines of a node group share its role and entry, others get their own.
   has_own_role = var.node_role_name == null && var.node_group == null

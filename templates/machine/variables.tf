@@ -72,13 +72,13 @@ variable "user_data" {
 
 variable "node_group" {
   type        = string
-  description = "EKS node group that supplies subnets, node role and image where they are not given."
+  description = "EKS node group that supplies subnets, security group, node role and image where they are not given."
   default     = null
 }
 
 variable "security_group_ids" {
   type        = list(string)
-  description = "Security groups; that of the cluster when empty."
+  description = "Security groups; when empty that of the other nodes, or else of the cluster."
   default     = []
   validation {
     condition     = alltrue([for id in var.security_group_ids : startswith(id, "sg-")])

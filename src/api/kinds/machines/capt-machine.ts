@@ -42,7 +42,7 @@ function fields(rules: (what: string) => readonly s.Rule[]) {
       rules: rules('the subnets'),
     }),
     securityGroupIds: s.list(s.string({ pattern: '^sg-[0-9a-z]+$', maxLength: 64 }), {
-      about: 'Security groups of the instance; that of the cluster when left out with a node group.',
+      about: 'Security groups of the instance; with a node group that of its nodes when left out.',
       minItems: 1,
       maxItems: 5,
       listType: 'set',

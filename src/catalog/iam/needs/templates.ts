@@ -51,8 +51,8 @@ export const TEMPLATE_TYPES: Readonly<Record<string, { types: readonly string[];
   machine: {
     types: [
       ...['data.aws_partition', 'data.aws_eks_cluster', 'data.aws_eks_node_group', 'data.aws_ec2_instance_type'],
-      ...['data.aws_subnet', 'data.aws_ssm_parameter', 'aws_iam_role', 'aws_iam_role_policy_attachment'],
-      ...['aws_eks_access_entry', 'aws_iam_instance_profile', 'aws_instance'],
+      ...['data.aws_subnet', 'data.aws_security_groups', 'data.aws_ssm_parameter', 'aws_iam_role'],
+      ...['aws_iam_role_policy_attachment', 'aws_eks_access_entry', 'aws_iam_instance_profile', 'aws_instance'],
     ],
     modules: [],
   },
