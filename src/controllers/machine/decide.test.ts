@@ -94,6 +94,16 @@ const under = (version: string | undefined) => ({
   isUnderMachine: true,
   machine: { name: 'm', dataSecret: 's', zone: undefined, version },
 })
+/** The core Machine names a Secret, and the run waits for it. */
+function withoutSecret(secondsAgo: number): Observed {
+  const of = observed(machine(), { ...under(undefined), facts: facts('progressing'), instance: undefined })
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'SourceMissing', message: 'no key value in Secret s' }]
+  const { metadata, ...apply } = of.apply!
+  return {
+    ...of,
+    apply: { ...apply, metadata: { ...metadata, creationTimestamp: at(secondsAgo) }, status: { conditions } },
+  } as unknown as Observed
+}
 const summary = (of: Observed): string => {
   const decision = decide(of)
   if (decision.is === 'act') return decision.actions.map((action) => action.do).join(' ')
@@ -154,6 +164,9 @@ describe('A CAPTMachine', () => {
       observed(machine({}, { creationTimestamp: at(700) }), { ...NEW, isUnderMachine: true }),
       'stalled BootstrapDataTimeout',
     ],
+    ['waits for a Secret that is not there yet', withoutSecret(60), 'waiting WaitingForBootstrapData'],
+    ['reports a Secret that never comes', withoutSecret(600), 'stalled BootstrapDataTimeout'],
+    ['leaves a Secret that goes later to its run', { ...withoutSecret(600), instance: INSTANCE }, 'waiting Updating'],
     ['goes on with bootstrap data', observed(machine(), { ...NEW, ...under(undefined) }), 'write-apply'],
     ['is made for the version of its Machine', observed(machine(), { ...NEW, ...under('v1.33.2') }), 'write-apply'],
     [
@@ -203,6 +216,53 @@ describe('A CAPTMachine', () => {
     ['looks for a missing Node soon', observed(machine(made), { node: { is: 'absent' } }), 'done 1'],
   ] as const)
     it(what, () => assert.equal(summary(of), expected))
+
+  const noData = observed(machine({}, { creationTimestamp: at(700) }), {
+    ...NEW,
+    isUnderMachine: true,
+    machine: { name: 'core', dataSecret: undefined, zone: undefined, version: undefined },
+  })
+  for (const [what, of, message, hint] of [
+    [
+      'bootstrap data that never comes',
+      noData,
+      /^Machine core has had no bootstrap data for 10 minutes$/,
+      /spec\.bootstrap of the Machine: its configRef must exist/,
+    ],
+    [
+      'a bootstrap Secret that never comes',
+      withoutSecret(600),
+      /^Secret m-user-data with the bootstrap data in its key value has been missing for 10 minutes$/,
+      /^create the Secret that spec\.bootstrap\.dataSecretName of the Machine names/,
+    ],
+    [
+      'a missing node group',
+      observed(machine(), { ...NEW, nodeGroup: { is: 'missing', ref: 'default/nodes' } }),
+      /^Node group default\/nodes does not exist, or does not allow this namespace$/,
+      /spec\.nodeGroupRef names, or make a machine that sets subnetIds, securityGroupIds and imageId/,
+    ],
+    [
+      'an apply without a node group',
+      observed(machine(), { ...NEW, nodeGroup: { is: 'unnamed', apply: 'eks' } }),
+      /^WorkspaceTemplateApply eks has no output node_group_name/,
+      /^name a CAPTMachinePool in nodeGroupRef/,
+    ],
+    [
+      'an instance type that AWS refuses',
+      observed(machine(), { facts: facts('failed') }),
+      /./,
+      /^capt retry m-machine$/,
+    ],
+  ] as const)
+    it(`names the field, the reason and the next step for ${what}, where people look`, () => {
+      const decision = decide(of)
+      assert.ok(decision.is === 'stalled', decision.is)
+      assert.match(decision.message, message)
+      assert.match(decision.hint, hint)
+      const { conditions = [] } = statusOf(of, decision)
+      const text = conditions.find(({ type }) => type === 'InstanceReady')?.message ?? ''
+      assert.ok(text.includes(decision.message) && text.includes(decision.hint), text)
+    })
 
   const gone = machine(made, { deletionTimestamp: at(10) })
   const pod = { namespace: 'default', name: 'web-1', uid: 'p', isGoing: false }

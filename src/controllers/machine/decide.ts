@@ -88,6 +88,19 @@ function decideBootstrap({ object, isUnderMachine, machine, apply, nowMs }: Obse
   )
 }
 
+/** The Secret that the core Machine names may not be there: nobody knows whether it ever comes. */
+function decideUserData({ isUnderMachine, instance, apply, nowMs }: Observed): Decision<Action> | undefined {
+  if (!isUnderMachine || instance || !apply || conditionOf(apply, 'Ready')?.reason !== 'SourceMissing') return undefined
+  const secret = `Secret ${apply.spec.variables?.['user_data_secret']} with the bootstrap data in its key value`
+  const left = secondsLeft(apply.metadata.creationTimestamp, BOOTSTRAP_LIMIT_SECONDS, nowMs)
+  if (left > 0) return waiting('WaitingForBootstrapData', `Waiting for ${secret}`, left)
+  return stalled(
+    'BootstrapDataTimeout',
+    `${secret} has been missing for ${BOOTSTRAP_LIMIT_SECONDS / 60} minutes`,
+    'create the Secret that spec.bootstrap.dataSecretName of the Machine names; the machine goes on by itself then',
+  )
+}
+
 /** A machine is made for the version of its core Machine; without one its template chooses. */
 function decideVersion({ machine, runningVersion }: Observed): Decision<Action> | undefined {
   if (machine?.version === undefined) return undefined
@@ -122,6 +135,8 @@ function decideInstance(observed: Observed): Decision<Action> {
   const { object, facts, instance } = observed
   const { state } = facts
   if (state.is === 'failed') return stalled('InstanceFailed', state.message, state.hint)
+  const missing = decideUserData(observed)
+  if (missing) return missing
   if (state.is !== 'applied')
     return waitForApply(state, observed.nowMs, instance ? 'Updating' : 'Creating', 'Waiting for the instance')
   if (!instance)
