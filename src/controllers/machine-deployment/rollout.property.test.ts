@@ -1,5 +1,6 @@
 // A rollout over random sequences of changes and failures: whatever happens in which order, no available machine goes
-// before its replacement is available, beyond maxUnavailable; and when the failures end, so does the rollout.
+// before its replacement is available, beyond maxUnavailable, nor are machines given up because their cluster does not
+// answer; and when the failures end, so does the rollout.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
@@ -27,11 +28,14 @@ type Step =
   | { readonly do: 'template'; readonly template: number }
   | { readonly do: 'strategy'; readonly type: Strategy['type']; readonly surge: string; readonly unavailable: string }
   | { readonly do: 'pause'; readonly paused: boolean }
+  /** The workload cluster stops or begins to answer: without it no machine counts as available. */
+  | { readonly do: 'answer'; readonly answers: boolean }
 
 class World {
   replicas = 3
   template = 0
   paused = false
+  answers = true
   rule: { type: Strategy['type']; maxSurge: number | string; maxUnavailable: number | string } = {
     type: 'RollingUpdate',
     maxSurge: 1,
@@ -49,8 +53,9 @@ class World {
     return this.sets.flatMap(({ machines }) => machines)
   }
   get available(): number {
-    return this.all.filter((machine) => machine.is === 'available').length
+    return this.all.filter(this.isAvailable).length
   }
+  private readonly isAvailable = ({ is }: Machine): boolean => this.answers && is === 'available'
 
   take(step: Step): void {
     if (step.do === 'deployment') this.reconcileDeployment()
@@ -62,6 +67,7 @@ class World {
     if (step.do === 'template') this.template = step.template
     if (step.do === 'strategy') this.rule = { type: step.type, maxSurge: step.surge, maxUnavailable: step.unavailable }
     if (step.do === 'pause') this.paused = step.paused
+    if (step.do === 'answer') this.answers = step.answers
   }
 
   reconcileDeployment(): void {
@@ -75,11 +81,12 @@ class World {
         revision,
         replicas,
         machines: machines.filter(({ is }) => is !== 'deleting').length,
-        available: machines.filter(({ is }) => is === 'available').length,
+        available: machines.filter(this.isAvailable).length,
         deleting: machines.filter(({ is }) => is === 'deleting').length,
       })),
     })
     const before = this.size()
+    if (!this.paused && this.strategy.type === 'RollingUpdate') this.assertEnoughStay(scale)
     for (const { name, to } of scale) {
       const set = this.sets.find(({ template }) => String(template) === name)!
       assert.ok(to >= 0, `${name} is scaled to ${to}`)
@@ -90,6 +97,28 @@ class World {
     const { type, maxSurge } = this.strategy
     const bound = this.replicas + (type === 'Recreate' ? 0 : maxSurge)
     if (!this.paused) assert.ok(this.size() <= Math.max(before, bound), 'more machines than maxSurge allows')
+  }
+
+  /** What the deployment itself takes from its old sets; a set then holds back what is still needed. */
+  private assertEnoughStay(scale: readonly { readonly name: string; readonly to: number }[]): void {
+    const least = minAvailable(this.replicas, this.strategy)
+    const after = this.sets.map((set) => {
+      const { to = set.replicas } = scale.find(({ name }) => name === String(set.template)) ?? {}
+      return { set, to, available: set.machines.filter(this.isAvailable).length }
+    })
+    const old = after.filter(({ set }) => set.template !== this.template)
+    if (!old.some(({ set, to }) => to < set.replicas)) return
+    const total = (of: readonly (typeof after)[number][], count: (one: (typeof after)[number]) => number) =>
+      of.reduce((sum, one) => sum + count(one), 0)
+    const current = after.filter((one) => !old.includes(one))
+    const availableBefore = total(after, ({ set, available }) => Math.min(available, set.replicas))
+    const availableAfter = total(after, ({ to, available }) => Math.min(available, to))
+    assert.ok(
+      availableAfter >= Math.min(least, availableBefore),
+      `${availableAfter} available machines are left of ${availableBefore}, at least ${least} must stay`,
+    )
+    const left = total(old, ({ to }) => to) + total(current, ({ to, available }) => Math.min(available, to))
+    assert.ok(left >= least, `${left} machines are left that are not new, at least ${least} must stay`)
   }
 
   private size(): number {
@@ -104,13 +133,13 @@ class World {
     const least = minAvailable(this.replicas, this.strategy)
     const { create, remove } = decideReplicas({
       wanted: set.replicas,
-      machines: set.machines.map(toFacts),
+      machines: set.machines.map((machine) => toFacts(machine, this.isAvailable(machine))),
       policy: 'Oldest',
       spare: this.strategy.type === 'Recreate' ? undefined : this.available - least,
     })
     for (let i = 0; i < create; i++) set.machines.push({ name: `m${++this.made}`, is: 'booting' })
     const going = set.machines.filter(({ name }) => remove.some((one) => one.name === name))
-    const lost = going.filter(({ is }) => is === 'available').length
+    const lost = going.filter(this.isAvailable).length
     for (const machine of going) machine.is = 'deleting'
     if (lost > 0)
       assert.ok(this.available >= least, `${this.available} available machines, at least ${least} must stay`)
@@ -131,6 +160,7 @@ class World {
   /** Failures end, and everybody is asked again until nothing changes. */
   settle(): void {
     this.paused = false
+    this.answers = true
     for (let round = 0, before = ''; round < 200 && before !== JSON.stringify(this.sets); round++) {
       before = JSON.stringify(this.sets)
       for (const machine of this.all) if (machine.is === 'booting' || machine.is === 'failed') machine.is = 'available'
@@ -148,15 +178,15 @@ class World {
   }
 }
 
-const toFacts = ({ name, is }: Machine): MachineFacts => ({
+const toFacts = ({ name, is }: Machine, isAvailable: boolean): MachineFacts => ({
   name,
   uid: name,
   createdAt: name.padStart(8, '0'),
   isDeleting: is === 'deleting',
   isFailed: is === 'failed',
   isProvisioned: is === 'available',
-  isReady: is === 'available',
-  isAvailable: is === 'available',
+  isReady: isAvailable,
+  isAvailable,
   isMarked: false,
 })
 
@@ -178,6 +208,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         unavailable: bound,
       }) as fc.Arbitrary<Step>,
       fc.record({ do: fc.constant('pause'), paused: fc.boolean() }) as fc.Arbitrary<Step>,
+      fc.record({ do: fc.constant('answer'), answers: fc.boolean() }) as fc.Arbitrary<Step>,
     ),
   },
 )

@@ -42,6 +42,12 @@ describe('A deployment', () => {
     ['removes the oldest set first', [set('b', 1), set('a', 2), set('new', 1)], {}, 'a=1'],
     ['removes an old machine that does not work first', [set('a', 3, 2), set('new', 1)], {}, 'a=2'],
     ['keeps old machines when none is reported as available', [set('a', 3, 0), set('new', 1, 0)], {}, ''],
+    [
+      'counts a machine that is still to be removed once when none is reported as available',
+      [set('a', 2, 0, { machines: 3 })],
+      { strategy: rolling(0, 1) },
+      'make 0',
+    ],
     ['removes what failed after an undo', [set('new', 3), set('b', 1, 0)], {}, 'b=0'],
     ['ends with old sets at 0', [set('a', 1), set('new', 3)], {}, 'a=0'],
     ['deletes everything first to recreate', [set('a', 3)], { strategy: recreate }, 'a=0'],

@@ -101,9 +101,9 @@ function scaleDown(
   strategy: Strategy,
 ): Rollout['scale'] {
   const needed = minAvailable(replicas, strategy)
-  const starting = sum(all, ({ isCurrent, replicas, available }) => (isCurrent ? Math.max(0, replicas - available) : 0))
-  let unneeded = Math.max(0, sum(all, sizeOf) - needed - starting)
-  // Available machines that a set still has to remove are as good as gone.
+  // Machines that a set still has to remove are as good as gone; new ones count when they are available.
+  const kept = sum(all, ({ isCurrent, replicas, available }) => (isCurrent ? Math.min(replicas, available) : replicas))
+  let unneeded = Math.max(0, kept - needed)
   let spare = Math.max(0, sum(all, (set) => Math.min(set.available, set.replicas)) - needed)
   return old.map((set) => {
     const available = Math.min(set.available, set.replicas)
