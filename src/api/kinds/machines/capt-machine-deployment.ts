@@ -35,7 +35,8 @@ const rollingUpdate = s.object(
     rules: [
       {
         rule: `!has(self.maxSurge) || !${isZero('self.maxSurge')} || (has(self.maxUnavailable) && !${isZero('self.maxUnavailable')})`,
-        message: 'maxSurge and maxUnavailable cannot both be 0: no machine could ever be replaced',
+        message:
+          'maxSurge and maxUnavailable cannot both be 0: no machine could ever be replaced; set one of them to 1 or more',
       },
     ],
   },

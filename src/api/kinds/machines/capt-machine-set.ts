@@ -91,7 +91,8 @@ export const replicaFields = {
 export const replicaRules: readonly s.Rule[] = [
   {
     rule: `${matchesLabels} && ${matchesExpressions}`,
-    message: 'selector must match template.metadata.labels: machines that are made would not belong to it',
+    message:
+      'selector must match template.metadata.labels: machines that are made would not belong to it; give both the same labels',
   },
 ]
 

@@ -20,6 +20,7 @@ const alone = {
   imageId: 'ami-1',
 }
 const { imageId: _image, ...imageless } = alone
+const badLabel = { ...machine, labels: { team: 'a b' } }
 const set = { selector: { matchLabels: { app: 'a' } }, template: { metadata: { labels: { app: 'a' } }, spec: machine } }
 
 const faults = (kind: Kind, spec: object, old?: object): string => {
@@ -42,6 +43,8 @@ describe('a machine, a set or a deployment that makes no sense', () => {
     ['a machine without a node group that names its parts', CAPTMachine, alone, /^$/],
     ['a machine without a node group or an image', CAPTMachine, imageless, /without nodeGroupRef/],
     ['an instance type of no known form', CAPTMachine, { ...machine, instanceType: 'big' }, /spec.instanceType/],
+    ['a label that no Node takes', CAPTMachine, badLabel, /spec.labels/],
+    ['one in a set', CAPTMachineSet, { ...set, template: { ...set.template, spec: badLabel } }, /template.spec.labels/],
     ['a set', CAPTMachineSet, set, /^$/],
     ['a set without a selector', CAPTMachineSet, { template: set.template }, /spec.selector/],
     ['an empty selector', CAPTMachineSet, { ...set, selector: {} }, /an empty selector would select every machine/],

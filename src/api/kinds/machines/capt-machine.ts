@@ -9,7 +9,7 @@ export const MACHINE_FINALIZER = 'captmachine.infrastructure.cluster.x-k8s.io'
 export const DELETE_MACHINE_ANNOTATION = 'cluster.x-k8s.io/delete-machine'
 
 const INSTANCE_TYPE_PATTERN = '^[a-z][a-z0-9-]*\\.[a-z0-9-]+$'
-const label = s.string({ maxLength: 63 })
+const label = s.string({ maxLength: 63, pattern: '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$' })
 
 const fixed = (what: string): readonly s.Rule[] => [
   {

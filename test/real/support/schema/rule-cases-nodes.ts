@@ -40,7 +40,7 @@ const SHARED_REPLICAS: readonly RuleCase[] = [
     keeps: replicas({ matchLabels: APP }, APP, keeps),
   })),
   {
-    rule: '.spec: selector must match template.metadata.labels: machines that are made would not belong to it',
+    rule: '.spec: selector must match template.metadata.labels: machines that are made would not belong to it; give both the same labels',
     breaks: replicas({ matchLabels: APP }, { app: 'b' }),
     keeps: replicas({ matchLabels: APP, matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['b'] }] }),
   },
@@ -122,7 +122,7 @@ export const NODE_RULE_CASES: Readonly<Record<string, readonly RuleCase[]>> = {
       keeps: strategy({ type: 'Recreate' }),
     },
     {
-      rule: '.spec.strategy.rollingUpdate: maxSurge and maxUnavailable cannot both be 0: no machine could ever be replaced',
+      rule: '.spec.strategy.rollingUpdate: maxSurge and maxUnavailable cannot both be 0: no machine could ever be replaced; set one of them to 1 or more',
       breaks: rolling({ maxSurge: 0, maxUnavailable: '0%' }),
       keeps: rolling({ maxSurge: 0, maxUnavailable: 1 }),
     },
