@@ -81,7 +81,10 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
         if (node) await removeFinalizer(objects, NodeKind, node, CLAIM_FINALIZER)
         return await removeFinalizer(objects, NodeClaimKind, claim, CLAIM_FINALIZER)
       }
-      await joinNode(objects, toNode(claim), nodeStatus(stage.clock.now(), typeOfClaim(claim)))
+      const { metadata, ...shape } = toNode(claim)
+      const ownerReferences = [ownerReference(claim, { blockOwnerDeletion: true })]
+      const joining = { ...shape, metadata: { ...metadata, ownerReferences } }
+      await joinNode(objects, joining, nodeStatus(stage.clock.now(), typeOfClaim(claim)))
     },
     status: reportClaim,
   }
@@ -106,7 +109,8 @@ function decideDrain({ claim, pods, budgets, nowMs }: ObservedClaim): Decision<C
     : waiting('Draining', 'Pods may not be disrupted', left)
 }
 
-function toNode(claim: NodeClaim): Node {
+/** The Node of a machine, without its owner. */
+export function toNode(claim: NodeClaim): Node {
   const { type, zone, id, nodePool } = instanceOf(claim)
   return {
     apiVersion: 'v1',
@@ -116,6 +120,7 @@ function toNode(claim: NodeClaim): Node {
       // As with Karpenter: the Node goes when its machine is gone, and the claim when its Node is.
       finalizers: [CLAIM_FINALIZER],
       labels: {
+        ...claim.metadata.labels,
         ...simulated,
         [POOL_LABEL]: nodePool,
         'node.kubernetes.io/instance-type': type,
@@ -125,7 +130,6 @@ function toNode(claim: NodeClaim): Node {
         'karpenter.sh/capacity-type': requirementOf(claim, 'karpenter.sh/capacity-type', 'on-demand'),
         'kubernetes.io/hostname': nodeNameOf(claim),
       },
-      ownerReferences: [ownerReference(claim, { blockOwnerDeletion: true })],
     },
     spec: { providerID: `aws:///${zone}/${id}`, taints: claim.spec?.taints ?? [] },
   }

@@ -7,19 +7,17 @@ import type { Stage } from '../actor.ts'
 import { faultOf, isFaultMap } from '../faults.ts'
 import { bears, choose, cpuOf, type Node, type Pod } from '../kubernetes/placement.ts'
 import { NodeClaimKind, NodePoolKind, simulated } from '../names.ts'
-import { chooseType, TYPE_LABEL } from './instance-types.ts'
+import { chooseType, resourcesOf, TYPE_LABEL, typeOfClaim } from './instance-types.ts'
+import { toNode } from './node-claims.ts'
 import { CLAIM_FINALIZER, isAlive, type NodeClaim, type NodePool, POOL_LABEL } from './objects.ts'
 
 interface ObservedPending {
   readonly pod: Projected<Pod>
-  /** The first pool that may make a machine for it, and the type of that machine. */
-  readonly pool: Projected<NodePool> | undefined
-  readonly type: string | undefined
+  /** For a machine of the first pool that has one on which the pod finds a place. */
+  readonly claim: NodeClaim | undefined
   readonly isAlive: boolean
   /** A machine is on its way and may do, or one is there that has room. */
   readonly isExpected: boolean
-  /** Another one each time: a machine that was claimed for this pod may have been taken by another pod. */
-  readonly claimName: string
 }
 
 /** Answers pods that no node takes with a claim for a new machine. */
@@ -48,54 +46,62 @@ export function provisionerActor(
         .filter((pool) => faultOf(cache, pool).is !== 'dry' && takes(pool, pod))
       const claims = cache.list<NodeClaim>(NodeClaimKind)
       const hasPlace = choose(pod, cache.list<Node>(NodeKind), cache.list<Pod>(PodKind)).node !== undefined
+      // Another one each time: a machine that was claimed for this pod may have been taken by another pod.
+      const claimName = shortHash([pod, ...claims].map(({ metadata }) => metadata.uid).join(), 5)
       const isGuarded = JSON.stringify(pod.spec?.affinity ?? {}).includes(POOL_LABEL)
       const options = pools
         .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-        .map((pool) => ({ pool, type: chooseType(pool, cpuOf(pod), claimsOf(pool, claims)) }))
-        .filter(({ type }) => type !== undefined)
-      const [chosen] = isGuarded ? [] : options
+        .flatMap((pool) => {
+          const type = chooseType(pool, cpuOf(pod), claimsOf(pool, claims))
+          return type === undefined ? [] : [toClaim(pool, `${pool.metadata.name}-${claimName}`, type, cpuOf(pod))]
+        })
+        .filter((claim) => choose(pod, [emptyNode(claim)], []).node !== undefined)
+      const [claim] = isGuarded ? [] : options
       return {
         pod,
-        pool: chosen?.pool,
-        type: chosen?.type,
+        claim,
         isAlive: isAlive(stage, cache),
         isExpected: hasPlace || claims.some((claim) => !isTrue(claim, 'Ready') && !claim.metadata.deletionTimestamp),
-        claimName: shortHash([pod, ...claims].map(({ metadata }) => metadata.uid).join(), 5),
       }
     },
-    decide({ pool, isAlive, isExpected }) {
-      if (!isAlive || !pool || isExpected) return waiting('NotYet', 'No pool can take it, or a machine is coming')
+    decide({ claim, isAlive, isExpected }) {
+      if (!isAlive || !claim || isExpected) return waiting('NotYet', 'No pool can take it, or a machine is coming')
       return act<{ do: 'claim' }>({ do: 'claim' })
     },
-    async act({ objects }, { pod, pool, type, claimName }) {
-      const { metadata, spec } = pool!
-      const name = `${metadata.name}-${claimName}`
-      const template = spec?.template
-      const { terminationGracePeriod } = template?.spec ?? {}
-      const claim = {
-        apiVersion: 'karpenter.sh/v1',
-        kind: 'NodeClaim',
-        metadata: {
-          name,
-          labels: { ...template?.metadata?.labels, ...simulated, [POOL_LABEL]: metadata.name },
-          finalizers: [CLAIM_FINALIZER],
-          ownerReferences: [ownerReference(pool!, { blockOwnerDeletion: true })],
-        },
-        spec: {
-          nodeClassRef: template?.spec?.nodeClassRef,
-          requirements: [
-            ...(template?.spec?.requirements ?? []).filter(({ key }) => key !== TYPE_LABEL),
-            { key: TYPE_LABEL, operator: 'In', values: [type] },
-          ],
-          taints: template?.spec?.taints ?? [],
-          ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
-          resources: { requests: { cpu: `${cpuOf(pod)}m` } },
-        },
-      }
-      await objects.create(NodeClaimKind, claim as AnyObject).catch(ignore('AlreadyExists'))
+    async act({ objects }, { claim }) {
+      if (claim) await objects.create(NodeClaimKind, claim as AnyObject).catch(ignore('AlreadyExists'))
     },
     status: () => ({}),
   }
+}
+
+/** A machine on which the pod would find no place either would be followed by another one, without end. */
+const emptyNode = (claim: NodeClaim): Node => ({ ...toNode(claim), status: resourcesOf(typeOfClaim(claim)) })
+
+function toClaim(pool: NodePool, name: string, type: string, millicpu: number): NodeClaim {
+  const template = pool.spec?.template
+  const { terminationGracePeriod } = template?.spec ?? {}
+  const claim = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name,
+      labels: { ...template?.metadata?.labels, ...simulated, [POOL_LABEL]: pool.metadata.name },
+      finalizers: [CLAIM_FINALIZER],
+      ownerReferences: [ownerReference(pool, { blockOwnerDeletion: true })],
+    },
+    spec: {
+      nodeClassRef: template?.spec?.nodeClassRef,
+      requirements: [
+        ...(template?.spec?.requirements ?? []).filter(({ key }) => key !== TYPE_LABEL),
+        { key: TYPE_LABEL, operator: 'In', values: [type] },
+      ],
+      taints: template?.spec?.taints ?? [],
+      ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
+      resources: { requests: { cpu: `${millicpu}m` } },
+    },
+  }
+  return claim as NodeClaim
 }
 
 /** A pod that names its pool gets a machine from that one or none, and only if it bears the taints. */
