@@ -323,7 +323,7 @@ describe('A CAPTMachine', () => {
     const decision = decide(observed(gone, { node: node(cordoned), drain: held }))
     assert.equal(
       decision.is === 'waiting' && decision.message,
-      'Draining Node ip-1: 1 pods left (default/web-1); a disruption budget holds default/web-1',
+      'Draining Node ip-1: 1 pod left (default/web-1); a disruption budget holds default/web-1',
     )
   })
 })

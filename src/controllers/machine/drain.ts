@@ -72,5 +72,5 @@ function drainText({ node, drain }: Observed): string {
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : ''
   const held = drain?.held.filter((name) => names.includes(name)) ?? []
   const budget = held.length > 0 ? `; a disruption budget holds ${held.slice(0, MOST_NAMED).join(', ')}` : ''
-  return `Draining Node ${node.name}: ${names.length} pods left (${names.slice(0, MOST_NAMED).join(', ')}${more})${budget}`
+  return `Draining Node ${node.name}: ${names.length} ${names.length === 1 ? 'pod' : 'pods'} left (${names.slice(0, MOST_NAMED).join(', ')}${more})${budget}`
 }

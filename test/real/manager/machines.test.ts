@@ -159,7 +159,7 @@ for (const version of VERSIONS.capi)
       // A budget protects what runs: the API server evicts a pod that is pending whatever its budget says.
       await until('the pod runs', async () => (await workload.get(PodKind, 'guest'))['status'].phase === 'Running')
       await world.api.remove(CAPTMachine, 'alone')
-      const held = /1 pods left \(default\/guest\); a disruption budget holds default\/guest/
+      const held = /1 pod left \(default\/guest\); a disruption budget holds default\/guest/
       await until('the budget holds the pod', async () =>
         held.test(conditionOf(await world.api.find(CAPTMachine, 'alone'), 'Deleting')?.['message']),
       )
