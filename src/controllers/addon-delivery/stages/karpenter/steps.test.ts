@@ -12,6 +12,9 @@ describe('an upgrade of Karpenter', () => {
   for (const [running, target, code] of [
     ['0.37.8', '1.14.1', 'CAPT_KARPENTER_STEP_SKIPPED'],
     ['v0.32.0', '1.1.0', 'CAPT_KARPENTER_STEP_SKIPPED'],
+    ['0.31.4', '1.0.14', 'CAPT_KARPENTER_STEP_SKIPPED'],
+    ['v0.30.0', '1.14.1', 'CAPT_KARPENTER_STEP_SKIPPED'],
+    ['0.32.10', '1.0.14', undefined],
     ['0.37.8', '1.0.14', undefined],
     ['1.0.14', '1.14.1', undefined],
     ['1.2.0', '1.14.1', undefined],
@@ -19,6 +22,9 @@ describe('an upgrade of Karpenter', () => {
   ] as const)
     it(`from ${running} to ${target} ${code ? 'skips a step and is refused' : 'goes on'}`, () =>
       assert.equal(findSkippedStep([controller(running)], target)?.code, code))
+
+  it('from an alpha release names 0.32 as the next step', () =>
+    assert.match(findSkippedStep([controller('v0.30.0')], '1.14.1')?.hint ?? '', /^Upgrade it to 0\.32\.10 /))
 
   for (const [stored, target, code] of [
     [['v1beta1', 'v1'], '1.14.1', 'CAPT_KARPENTER_STORED_VERSIONS'],
