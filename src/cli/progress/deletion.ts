@@ -1,7 +1,7 @@
 // Follows deletions until the objects are gone: the steps of each cluster in their order, and what is under way.
-import { type AnyObject, conditionOf, type KindRef } from '#api'
+import { type AnyObject, CoreEventKind, conditionOf, type KindRef } from '#api'
 import { type Connected, isKubeError } from '#kube'
-import { formatDuration, isCaptError, sleep } from '#lib'
+import { formatDuration, isCaptError, redact, sleep } from '#lib'
 import { type ClusterObjects, clusterTree, readClusterObjects } from '#view'
 import { EXIT, Interrupted, type Io } from '../command.ts'
 import { reportStops, runText } from './cluster.ts'
@@ -41,6 +41,7 @@ export async function followDeletion(
             reportGone(last, { cluster: last.cluster, applies: [], deliveries: last.deliveries }, prefix, reporter)
           reporter.close()
           io.stdout.write(`${titleOf(one)} is gone (${formatDuration(reporter.elapsedMs())})\n`)
+          for (const text of await readLeft(one, last?.cluster.metadata.uid, connected)) io.stderr.write(`${text}\n`)
           continue
         }
         remaining.push(one)
@@ -58,6 +59,29 @@ export async function followDeletion(
   }
   io.stderr.write(`${stillDeleting()}\n`)
   return EXIT.notReady
+}
+
+interface LeftEvent extends AnyObject {
+  readonly message?: string
+  readonly involvedObject: { readonly uid?: string }
+}
+
+/** What the Events of a deleted Cluster report as left in the cloud, each once. None where Events may not be read. */
+export async function readLeft(
+  { kind, namespace, name }: Deleted,
+  uid: string | undefined,
+  { objects }: Pick<Connected, 'objects'>,
+): Promise<readonly string[]> {
+  if (kind.kind !== 'Cluster' || uid === undefined) return []
+  const fieldSelector = `reason=LeftBehind,involvedObject.kind=Cluster,involvedObject.name=${name}`
+  const left = new Set<string>()
+  try {
+    for await (const event of objects.list<LeftEvent>(CoreEventKind, { namespace, fieldSelector }))
+      if (event.involvedObject.uid === uid) left.add(redact(event.message ?? ''))
+  } catch (error) {
+    if (!isKubeError(error, 'Forbidden')) throw error
+  }
+  return [...left]
 }
 
 /** The first line of a condition, without the mark that core puts before each of several. */
