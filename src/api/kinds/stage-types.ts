@@ -125,6 +125,11 @@ const karpenter = s.object(
     values: s.freeObject({
       about: 'Helm values, merged over those capt makes. The placement guard is merged afterwards.',
     }),
+    defaults: s.string({
+      enum: ['Capt', 'Chart'],
+      about:
+        'What values leave out. Capt, also when left out, fills in replicas, resources, the interruption queue and the placement guard; Chart leaves them to the chart, so that a release that is taken over keeps its pods. An affinity without the guard gets it either way.',
+    }),
     timeout: s.string({ ...duration, default: '10m', about: 'Helm timeout of one install or upgrade.' }),
   },
   { about: 'Install Karpenter through Flux.' },

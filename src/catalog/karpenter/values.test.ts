@@ -33,6 +33,40 @@ describe('chart values', () => {
     })
   })
 
+  describe('with the defaults of the chart', () => {
+    const own = { serviceAccount: { create: true, name: 'karpenter' }, settings: { clusterName: 'demo' } }
+    const of = (values: object, over: object = {}) =>
+      renderKarpenterValues(
+        input({ defaults: 'Chart', replicas: undefined, interruptionQueue: 'q', values: values as never, ...over }),
+      )
+    const termsOf = (nodeSelectorTerms: unknown) => ({
+      affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+    })
+    const ops = { key: 'role', operator: 'In', values: ['ops'] }
+    const guarded = { matchExpressions: [ops, guard[0]] }
+
+    it('are those that people gave, with identity and cluster alone', () => {
+      assert.deepEqual(of({ replicas: 1, logLevel: 'debug' }), { ...own, replicas: 1, logLevel: 'debug' })
+      assert.deepEqual(of({}, { replicas: 3 }), { ...own, replicas: 3 })
+    })
+
+    for (const [what, values] of [
+      ['no affinity', {}],
+      ['rules about other pods', { affinity: { podAntiAffinity: {} } }],
+      ['preferences', { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } } }],
+      ['terms with the guard of the chart', termsOf([guarded])],
+    ] as const)
+      it(`keep ${what} as it is`, () => assert.deepEqual(of(values), { ...own, ...values }))
+
+    for (const [what, values, expressions] of [
+      ['an affinity that is taken away', { affinity: null }, guard],
+      ['a node affinity that is taken away', { affinity: { nodeAffinity: null } }, guard],
+      ['a term without the guard', termsOf([{ matchExpressions: [ops] }]), [ops, ...guard]],
+    ] as const)
+      it(`add the guard to ${what}`, () =>
+        assert.deepEqual(of(values), { ...own, ...termsOf([{ matchExpressions: expressions }]) }))
+  })
+
   it('carry the role annotation for irsa and never for Pod Identity', () => {
     const roleArn = 'arn:aws:iam::1:role/k'
     assert.partialDeepStrictEqual(renderKarpenterValues(input({ identity: 'irsa', roleArn })), {

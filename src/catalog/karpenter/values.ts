@@ -3,7 +3,7 @@
 import { CaptError, isPlainObject } from '#lib'
 import { type PoolNodes, placementConflicts } from '../placement/conflict.ts'
 import type { Toleration } from '../placement/match.ts'
-import { type Affinity, checkNodeSelector, mergeGuard } from '../placement/placement.ts'
+import { type Affinity, checkNodeSelector, isGuarded, mergeGuard } from '../placement/placement.ts'
 import { isAtLeast } from '../version.ts'
 import { lintValues, valueAt } from './values-lint.ts'
 import { mergeValues, type Values } from './values-merge.ts'
@@ -22,7 +22,9 @@ export interface KarpenterValuesInput {
   readonly roleArn?: string | undefined
   readonly namespace: string
   readonly serviceAccount?: string | undefined
-  readonly replicas: number
+  readonly replicas?: number | undefined
+  /** `Chart` adds only identity and cluster name: a release that is taken over renders the same pods. `Capt` when left out. */
+  readonly defaults?: 'Capt' | 'Chart' | undefined
   readonly resources?: Values | undefined
   readonly nodeSelector?: Readonly<Record<string, string>> | undefined
   readonly affinity?: Affinity | undefined
@@ -50,19 +52,23 @@ export function renderKarpenterValues(input: KarpenterValuesInput): Record<strin
   const nodeSelector = merged['nodeSelector']
   if (isPlainObject(nodeSelector)) checkNodeSelector(nodeSelector as Record<string, string>)
   refuseConflicts(merged, input.pools ?? [])
+  if (input.defaults === 'Chart' && isGuarded(input.values?.['affinity'] as Affinity | null | undefined)) return merged
   return { ...merged, affinity: mergeGuard((merged['affinity'] ?? {}) as Affinity) }
 }
 
 function ownValues(input: KarpenterValuesInput): Values {
   if (input.identity === 'irsa' && !input.roleArn)
     throw invalid('identity irsa needs the ARN of the controller role', 'give roleArn, or use podIdentity')
+  const serviceAccount = {
+    create: true,
+    name: input.serviceAccount ?? SERVICE_ACCOUNT,
+    ...(input.identity === 'irsa' ? { annotations: { [ROLE_ANNOTATION]: input.roleArn } } : {}),
+  }
+  const replicas = input.replicas === undefined ? {} : { replicas: input.replicas }
+  if (input.defaults === 'Chart') return { ...replicas, serviceAccount, settings: { clusterName: input.clusterName } }
   return {
-    replicas: input.replicas,
-    serviceAccount: {
-      create: true,
-      name: input.serviceAccount ?? SERVICE_ACCOUNT,
-      ...(input.identity === 'irsa' ? { annotations: { [ROLE_ANNOTATION]: input.roleArn } } : {}),
-    },
+    ...replicas,
+    serviceAccount,
     controller: { resources: input.resources ?? DEFAULT_RESOURCES },
     settings: {
       clusterName: input.clusterName,

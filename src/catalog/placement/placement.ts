@@ -46,6 +46,27 @@ export function mergeGuard(affinity: Affinity = {}): Affinity {
   }
 }
 
+/**
+ * Whether values with this affinity keep the controller off the nodes of Karpenter: what they leave out is the guard of the chart, null
+ * takes that away, and a list of terms takes its place.
+ */
+export function isGuarded(affinity: Affinity | null | undefined): boolean {
+  if (affinity === undefined) return true
+  const node = affinity?.nodeAffinity
+  if (affinity === null || node === null) return false
+  const required = node?.requiredDuringSchedulingIgnoredDuringExecution
+  if (required === null) return false
+  const terms = required?.nodeSelectorTerms
+  if (terms === undefined) return true
+  const [key] = GUARD_KEYS
+  return (
+    isTermList(terms) &&
+    terms.every(({ matchExpressions = [] }) =>
+      matchExpressions.some((own) => own.key === key && own.operator === 'DoesNotExist'),
+    )
+  )
+}
+
 const isMapOrAbsent = (value: unknown) => value === undefined || value === null || isPlainObject(value)
 
 function guardTerms(terms: readonly NodeSelectorTerm[] | null | undefined): NodeSelectorTerm[] {

@@ -288,7 +288,14 @@ describe('the release in a state', () => {
     assert.equal(karpenter?.version, '1.0.7')
     assert.equal(karpenter?.identity, 'IRSA')
     assert.equal(karpenter?.serviceAccount, 'karpenter-sa')
+    assert.equal(karpenter?.defaults, 'Chart', 'its pods stay as they are')
     assert.deepEqual(spec.variables, { KARPENTER_IAM_ROLE_ARN: 'arn:aws:iam::1:role/k' })
     assert.ok(!JSON.stringify(spec).includes('sensitive'))
+  })
+
+  it('without its values gets what capt knows', () => {
+    const { values: _values, ...release } = releasesInState(state(attributes), ['helm_release.karpenter'])[0]!
+    const { karpenter } = renderPipeline('default', 'demo', release).spec.stages.find((one) => one.karpenter)!
+    assert.equal(karpenter?.defaults, undefined)
   })
 })

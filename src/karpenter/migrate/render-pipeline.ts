@@ -65,7 +65,8 @@ export function renderPipeline(
             timeout: '10m',
             ...(roleArn === undefined ? {} : { identity: 'IRSA' as const }),
             ...(version === undefined ? {} : { version }),
-            ...(release.values === undefined ? {} : { values: release.values }),
+            // With all its values the release renders the same pods; without them the chart would lack what capt knows.
+            ...(release.values === undefined ? {} : { values: release.values, defaults: 'Chart' as const }),
           },
           ...shared,
           uninstall: { ...shared.uninstall, policy: onEnd },

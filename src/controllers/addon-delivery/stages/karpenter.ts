@@ -68,7 +68,8 @@ function render(input: StageInput): Rendered {
     roleArn: isIrsa ? textOf(input.variables, 'KARPENTER_IAM_ROLE_ARN') : undefined,
     namespace,
     serviceAccount,
-    replicas: spec.replicas ?? replicasFor(input.nodes, input.liveReplicas),
+    replicas: spec.replicas ?? (spec.defaults === 'Chart' ? undefined : replicasFor(input.nodes, input.liveReplicas)),
+    defaults: spec.defaults,
     values: filled.values,
   })
   const chart = karpenterChart(version, spec.chart)
