@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
-import { type AddonDelivery, type Secret, SecretKind } from '#api'
+import { type AddonDelivery, type AnyObject, type Secret, SecretKind } from '#api'
 import { systemClock } from '#lib'
 import { memoryCluster } from '#testing'
 import { examinePods, troubleOf } from './pods.ts'
@@ -45,20 +45,27 @@ describe('the pods behind a failing stage', () => {
       status: { stages: [{ name: 'karpenter', state: 'Failed', ...(lastError ? { lastError } : {}) }] },
     }) as unknown as AddonDelivery
 
-  it('are named with the reason and the last line of the log, without secrets', async () => {
+  it('are named with the reason and the last line of the log, without secrets', async (t) => {
     const asked: string[] = []
     const server = createServer((request, response) => {
       asked.push(request.url ?? '')
       if (request.url?.includes('/log')) return response.end('panic: password=hush-4711 AccessDenied\n')
-      const items = request.url?.includes('kube-system')
-        ? [pod(container({ waiting: { reason: 'CrashLoopBackOff' } }, 2))]
-        : []
+      const crashing = pod(container({ waiting: { reason: 'CrashLoopBackOff' } }, 2))
+      const items = request.url?.includes('/helmreleases')
+        ? [{ metadata: { namespace: 'infra', name: 'karpenter' } }]
+        : request.url?.includes('kube-system')
+          ? [crashing]
+          : request.url?.includes('/namespaces/infra/')
+            ? [{ ...(crashing as AnyObject), metadata: { name: 'karpenter-1', namespace: 'infra' } }]
+            : []
       response.setHeader('content-type', 'application/json')
       return response.end(
         JSON.stringify({ apiVersion: 'v1', kind: 'PodList', metadata: { resourceVersion: '1' }, items }),
       )
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => server.closeAllConnections())
+    t.after(() => server.close())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const kubeconfig = JSON.stringify({
       apiVersion: 'v1',
@@ -76,7 +83,8 @@ describe('the pods behind a failing stage', () => {
       data: { value: Buffer.from(kubeconfig).toString('base64') },
     } as Secret)
     const findings = await examinePods(others, delivery({ code: 'X', message: 'm' }), systemClock)
-    assert.equal(findings.length, 1)
+    assert.equal(findings.length, 2)
+    assert.match(findings[1]!.what, /^Pod infra\/karpenter-1 /, 'in the namespace of a release')
     assert.match(
       findings[0]!.what,
       /^Pod kube-system\/karpenter-1 container controller: CrashLoopBackOff; its log ends: panic: /,

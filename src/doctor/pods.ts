@@ -4,12 +4,13 @@ import {
   type AddonDelivery,
   type AnyObject,
   type Key,
+  kindRef,
   kubeconfigSecretName,
   PodKind,
   type Secret,
   SecretKind,
 } from '#api'
-import { createClient, type Objects, readKubeconfigText } from '#kube'
+import { createClient, isKubeError, type Objects, readKubeconfigText } from '#kube'
 import { type Clock, redact } from '#lib'
 import type { Finding } from '#view'
 
@@ -58,7 +59,7 @@ export function troubleOf({ metadata, status }: Pod): PodTrouble | undefined {
 
 const MOST_PODS = 5
 
-/** Findings about pods in the namespaces of Flux and Karpenter. Empty when every stage works, or nothing can be read. */
+/** Findings about pods in the namespaces of Flux, Karpenter and other releases. Empty when every stage works, or nothing can be read. */
 export async function examinePods(
   objects: Objects,
   delivery: AddonDelivery,
@@ -85,9 +86,23 @@ export async function examinePods(
 
 type Workload = ReturnType<typeof createClient>
 
+const HelmReleaseKind = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
+
+/** Those of Flux and Karpenter, and of every release. */
+async function readNamespaces(client: Workload): Promise<ReadonlySet<string>> {
+  const namespaces = new Set(['flux-system', 'kube-system', 'karpenter'])
+  try {
+    for await (const { metadata } of client.list<AnyObject>(HelmReleaseKind)) namespaces.add(metadata.namespace!)
+  } catch (error) {
+    // Without Flux there are no releases.
+    if (!isKubeError(error)) throw error
+  }
+  return namespaces
+}
+
 async function readTroubles(client: Workload): Promise<readonly Finding[]> {
   const troubles: PodTrouble[] = []
-  for (const namespace of ['flux-system', 'kube-system', 'karpenter'])
+  for (const namespace of await readNamespaces(client))
     for await (const pod of client.list<Pod>(PodKind, { namespace })) {
       const trouble = troubleOf(pod)
       if (trouble) troubles.push(trouble)
