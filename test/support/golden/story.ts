@@ -21,7 +21,7 @@ export function storyOf(
 ): Story {
   const parts: string[] = []
   const record = (program: string, args: readonly string[], { code, out, err }: Ran): void => {
-    const errors = err.split('\n').filter((line) => line !== '' && !/^ {2}(\d\d\.\d|\d+m\w*) /.test(line))
+    const errors = err.split('\n').filter((line) => line !== '' && !/^ {2}(\d\d\.\d|\d+s|\d+m\w*) /.test(line))
     const words = args.map((word) => (/[\s'"*{}]|^$/.test(word) ? `'${word}'` : word)).join(' ')
     const text = `$ ${program} ${words}\n${out}${errors.map((line) => `! ${line}\n`).join('')}(${code})\n`
     parts.push(everywhere(steady(text.replaceAll(shipped.folder, 'FOLDER'))))
