@@ -14,14 +14,19 @@ import {
   clusterKind,
   conditionOf,
   DeploymentKind,
+  isTrue,
   type KindRef,
+  kindRef,
   NamespaceKind,
+  PodKind,
   type Secret,
   SecretKind,
   ServiceKind,
+  type UnknownObject,
   WorkspaceTemplateApply,
 } from '#api'
 import { connect, loadKubeconfig } from '#kube'
+import { renderSimulatedChart } from '../../../src/simulation/flux/charts.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../../shipped/support.ts'
 import { CLUSTER, type ExistingCluster, REGION, startExistingCluster } from '../../support/aws/existing-cluster.ts'
 import { findMoto } from '../../support/aws/moto.ts'
@@ -34,6 +39,7 @@ const HelmReleaseKind: KindRef = {
   plural: 'helmreleases',
   namespaced: true,
 }
+const ServiceAccountKind = kindRef('v1', 'ServiceAccount', 'serviceaccounts')
 const ROOT = join(import.meta.dirname, '../../..')
 const program = findMoto()
 const skip = (program === undefined && 'not installed: moto') || (!kubectlPath && 'not installed: kubectl')
@@ -155,16 +161,12 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
   it('takes over a Karpenter that Helm installed, with its namespace, version and values', async () => {
     const namespace = 'karpenter'
     await site.objects.create(NamespaceKind, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
-    const labels = { 'app.kubernetes.io/name': 'karpenter', 'app.kubernetes.io/version': '1.13.0' }
-    const pod = { metadata: { labels }, spec: { containers: [{ name: 'controller', image: 'karpenter' }] } }
-    await site.objects.create(DeploymentKind, {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'karpenter', namespace, labels },
-      spec: { selector: { matchLabels: labels }, template: pod },
-    } as never)
+    const values = { replicas: 1, settings: { clusterName: CLUSTER } }
+    const chart = { chart: 'karpenter', namespace, release: 'karpenter', version: '1.13.0', values }
+    for (const object of renderSimulatedChart(chart))
+      await site.objects.create(object.kind === 'Deployment' ? DeploymentKind : ServiceAccountKind, object)
     assert.match((await adopt(CLUSTER, '--karpenter')).err, /no Helm release with the name karpenter/)
-    const release = { name: 'karpenter', chart: { metadata: { version: '1.13.0' } }, config: { replicas: 1 } }
+    const release = { name: 'karpenter', chart: { metadata: { version: '1.13.0' } }, config: values }
     const packed = gzipSync(JSON.stringify(release)).toString('base64')
     await site.objects.create(SecretKind, {
       apiVersion: 'v1',
@@ -186,7 +188,7 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
     assert.partialDeepStrictEqual(pipeline.spec.stages.find(({ karpenter }) => karpenter)?.karpenter, {
       namespace,
       version: '1.13.0',
-      values: { replicas: 1 },
+      values,
     })
     assert.match((await adopt(CLUSTER, '--karpenter', '--yes')).err, /Cluster demo is there already/)
   })
@@ -218,13 +220,31 @@ describe('capt adopt', { skip, timeout: 600_000 }, () => {
     assert.ok(await site.objects.get(DeploymentKind, { namespace: 'karpenter', name: 'karpenter' }))
   })
 
-  it('keeps a Karpenter that was taken over when the cluster is detached', async () => {
+  it('takes Karpenter over without a restart, and keeps it when the cluster is detached', async () => {
+    const release = { namespace: 'karpenter', name: 'karpenter' }
+    const pods = async () => {
+      const found: (string | undefined)[] = []
+      for await (const { metadata } of site.objects.list(PodKind, { namespace: release.namespace }))
+        found.push(metadata.uid)
+      return found
+    }
+    await waitUntil('the pod of Karpenter', async () => (await pods()).length === 1)
+    const [running, deployment] = [await pods(), await site.objects.get<UnknownObject>(DeploymentKind, release)]
     const { code, out, err } = await adopt(CLUSTER, '--karpenter', '--yes')
     assert.equal(code, 0, out + err)
-    const release = { namespace: 'karpenter', name: 'karpenter' }
     const read = () => site.objects.get<AnyObject & { readonly spec: object }>(HelmReleaseKind, release)
-    await waitUntil('the HelmRelease of Karpenter', async () => (await read()) !== undefined, 120_000)
-    assert.partialDeepStrictEqual((await read())?.spec, { releaseName: 'karpenter', values: { replicas: 1 } })
+    const isReady = async () => {
+      const live = await read()
+      return live !== undefined && isTrue(live, 'Ready')
+    }
+    await waitUntil('the HelmRelease of Karpenter is ready', isReady, 120_000)
+    assert.partialDeepStrictEqual((await read())?.spec, {
+      releaseName: 'karpenter',
+      values: { replicas: 1, settings: { clusterName: CLUSTER } },
+    })
+    const after = await site.objects.get<UnknownObject>(DeploymentKind, release)
+    assert.deepEqual(after?.['spec'], deployment?.['spec'])
+    assert.deepEqual(await pods(), running, 'the same pod')
     await kubectl('delete', 'cluster', CLUSTER, '--timeout=120s')
     await detached()
     assert.equal(await kubectl('get', 'clusters,captclusters,captcontrolplanes'), '')
