@@ -16,11 +16,16 @@ import {
   type KarpenterValuesInput,
   renderKarpenterValues,
 } from '#catalog'
+import { renderPipeline } from '#karpenter'
 import { chartsFolder } from '../support/karpenter-definitions.ts'
 import { binary } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
 
 const ROLE = 'arn:aws:iam::111122223333:role/KarpenterControllerRole-demo'
+
+const IRSA = { serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': ROLE } } }
+const ROLE_OPS = { key: 'role', operator: 'In', values: ['ops'] }
+const RELEASE = { address: 'Secret a', name: 'karpenter', namespace: 'karpenter', hidden: [] }
 
 interface Rendered {
   readonly kind: string
@@ -93,6 +98,47 @@ for (const version of ['1.14.1', '1.0.8']) {
         prove('Karpenter chart', version, `placement guard holds with ${what}`)
       })
     }
+
+    for (const [what, values] of [
+      ['few values', { settings: { clusterName: 'demo' } }],
+      [
+        'a role, a queue and one replica',
+        { ...IRSA, replicas: 1, settings: { clusterName: 'demo', interruptionQueue: 'q' } },
+      ],
+      [
+        'resources and a guarded affinity',
+        {
+          settings: { clusterName: 'demo' },
+          controller: { resources: { requests: { cpu: '500m' } } },
+          affinity: {
+            nodeAffinity: {
+              requiredDuringSchedulingIgnoredDuringExecution: {
+                nodeSelectorTerms: [
+                  { matchExpressions: [{ key: 'karpenter.sh/nodepool', operator: 'DoesNotExist' }, ROLE_OPS] },
+                ],
+              },
+            },
+          },
+        },
+      ],
+    ] as const)
+      it(`renders the same objects for a release that is taken over with ${what}`, () => {
+        const { spec } = renderPipeline('default', 'demo', { ...RELEASE, version, values: values as never })
+        const stage = spec.stages.find(({ karpenter }) => karpenter)!.karpenter!
+        const taken = renderKarpenterValues({
+          version,
+          clusterName: 'demo',
+          identity: stage.identity === 'IRSA' ? 'irsa' : 'podIdentity',
+          roleArn: spec.variables?.['KARPENTER_IAM_ROLE_ARN'],
+          namespace: stage.namespace,
+          serviceAccount: stage.serviceAccount,
+          replicas: stage.replicas,
+          defaults: stage.defaults,
+          values: stage.values,
+        })
+        assert.deepEqual(render(version, taken), render(version, values))
+        prove('Karpenter chart', version, `taken over without a restart with ${what}`)
+      })
 
     it('hands over cluster, queue, replicas and role', () => {
       const objects = render(version, renderKarpenterValues(input({ identity: 'irsa', roleArn: ROLE, replicas: 1 })))
