@@ -28,8 +28,9 @@ export interface Notice {
   readonly topic: string
 }
 
-export function toNotice(about: AnyObject, event: Event): Notice | undefined {
-  const type = typeOf(about, event)
+/** `hasFailed`: a failure of the object was sent, and its end was not. */
+export function toNotice(about: AnyObject, event: Event, hasFailed: () => boolean = () => false): Notice | undefined {
+  const type = typeOf(about, event, hasFailed)
   if (!type) return undefined
   const { apiVersion, kind, metadata } = about
   const { name, namespace = 'default', uid = '', labels } = metadata
@@ -49,8 +50,9 @@ const IGNORED = new Set([
   'UpstreamMoved',
 ])
 
-function typeOf(about: AnyObject, { type, reason }: Event): NoticeType | undefined {
-  if (type === 'Normal') return reason === 'Ready' && wasTroubled(about) ? 'Recovered' : undefined
+function typeOf(about: AnyObject, { type, reason }: Event, hasFailed: () => boolean): NoticeType | undefined {
+  if (type === 'Normal')
+    return reason === 'Ready' && recovers(about) && (wasTroubled(about) || hasFailed()) ? 'Recovered' : undefined
   if (IGNORED.has(reason)) return undefined
   const isDeleting = about.metadata.deletionTimestamp !== undefined
   switch (about.kind) {
@@ -68,9 +70,10 @@ function typeOf(about: AnyObject, { type, reason }: Event): NoticeType | undefin
   }
 }
 
-/** The object had stopped, or its status shows a failed attempt. */
+const recovers = ({ kind }: AnyObject): boolean => kind === AddonDelivery.kind || kind === WorkspaceTemplateApply.kind
+
+/** The object had stopped, or its status shows a failed attempt. One that is on its way again shows neither. */
 function wasTroubled(about: AnyObject): boolean {
-  if (about.kind !== AddonDelivery.kind && about.kind !== WorkspaceTemplateApply.kind) return false
   if (conditionOf(about, 'Stalled')?.status === 'True') return true
   const { status } = about as AddonDelivery & WorkspaceTemplateApply
   return status?.lastError !== undefined || (status?.stages ?? []).some(({ lastError }) => lastError !== undefined)

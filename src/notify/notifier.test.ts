@@ -92,6 +92,17 @@ describe('a notifier', () => {
     assert.deepEqual(numbers, ['StageFailed sent', 'Recovered sent', 'StageFailed sent'])
   })
 
+  it('reports the recovery of an object whose status shows nothing of the failure any more, once', async () => {
+    const { notifier, numbers, pass } = world([], [hook])
+    notifier.notify(about, recovered.event)
+    notifier.notify(about, failure)
+    notifier.notify(about, recovered.event)
+    notifier.notify(about, recovered.event)
+    notifier.notify(about, failure)
+    await pass(10)
+    assert.deepEqual(numbers, ['StageFailed sent', 'Recovered sent', 'StageFailed sent'])
+  })
+
   for (const [what, answers, secret, message] of [
     ['a sink that never takes it', Array(9).fill(503), hook, /the sink answers 503/],
     ['a sink that refuses it', [410], hook, /the sink answers 410/],

@@ -83,7 +83,7 @@ export function createNotifier(options: NotifierOptions): Notifier {
 
   return {
     notify(about, event) {
-      const notice = toNotice(about, event)
+      const notice = toNotice(about, event, () => topics.hasFailed(about.metadata.uid ?? ''))
       if (!notice || !topics.begin(notice)) return
       if (waiting.size >= MAX_WAITING) return results.add({ type: notice.type, result: 'dropped' })
       const id = shortHash(`${notice.object.uid} ${notice.topic} ${clock.now()}`)
@@ -115,6 +115,9 @@ function faultOf(error: unknown): { readonly message: string; readonly isFinal: 
 function createTopics(clock: Clock) {
   const sent = new Map<string, number>()
   return {
+    /** A stage or a run of this object failed, and has not recovered. */
+    hasFailed: (uid: string): boolean =>
+      [...sent.keys()].some((key) => ['StageFailed', 'RunFailed'].some((type) => key.startsWith(`${uid} ${type} `))),
     /** False when it was sent already. */
     begin({ object, topic, type }: Notice): boolean {
       const prefix = `${object.uid} `
