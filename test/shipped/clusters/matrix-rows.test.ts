@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { AddonDelivery, type AnyObject, DeploymentKind, kindRef } from '#api'
 import { compareVersions, eksRows, supports, versionsFor } from '#catalog'
 import { type Connection, connect, loadKubeconfig, type Objects } from '#kube'
+import { type Story, storyOf } from '../../support/golden/story.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome } from '../support.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')
@@ -32,6 +33,7 @@ describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 
   let shipped: Shipped
   let home: UpHome
   let connection: Connection
+  let story: Story
   const delivery = async () => (await connection.objects.get<AddonDelivery>(AddonDelivery, KEY))!
   const stage = async (name: string) => (await delivery()).status?.stages?.find((one) => one.name === name)
   const workload = async <T>(use: (objects: Objects) => Promise<T>): Promise<T> => {
@@ -45,7 +47,7 @@ describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 
     }
   }
   const kubectl = async (...args: readonly string[]) => {
-    const { code, out, err } = await shipped.kubectl(home.kubeconfig, args, { timeoutMs: 130_000 })
+    const { code, out, err } = await story.kubectl(args, { timeoutMs: 130_000 })
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${out}${err}`)
     return out
   }
@@ -63,14 +65,15 @@ describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 
 
   before(async () => {
     shipped = shippedProgram()
+    const steady = (text: string) =>
+      text.replace(/AGE +MESSAGE/g, 'AGE MESSAGE').replace(/(127\.0\.0\.1 +)\d+\w* *$/gm, '$1AGE')
+    story = storyOf(shipped, () => home.kubeconfig, steady)
     home = await shipped.up('home', ['--engine', 'simulated'])
     connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
     const example = readFileSync(join(ROOT, 'examples', 'simulation.yaml'), 'utf8')
     writeFileSync(join(shipped.folder, 'demo.yaml'), example.replace(/^ {2}version: .*$/m, `  version: "${ROWS[0]}"`))
-    await shipped.captOk(['apply', '-f', 'demo.yaml', '--wait', '3m', '--kubeconfig', home.kubeconfig], {
-      env: shipped.env,
-      timeoutMs: 240_000,
-    })
+    const applied = await story.capt(['apply', '-f', 'demo.yaml', '--wait', '3m'], { timeoutMs: 240_000 })
+    assert.equal(applied.code, 0, applied.out + applied.err)
     await pin(ROWS[0]!)
     await workload(async (objects) => {
       for (const [kind, key] of MARKED) {
@@ -88,8 +91,8 @@ describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 
 
   for (const [index, to] of ROWS.slice(1).entries())
     it(`goes from ${ROWS[index]} to ${to}, in an order that the matrix allows`, async () => {
-      const args = ['upgrade', 'demo', '--kubernetes', to, '--yes', '--wait', '3m', '--kubeconfig', home.kubeconfig]
-      const { code, out, err } = await shipped.capt(args, { timeoutMs: 240_000 })
+      const args = ['upgrade', 'demo', '--kubernetes', to, '--yes', '--wait', '3m']
+      const { code, out, err } = await story.capt(args, { timeoutMs: 240_000 })
       assert.equal(code, 0, out + err)
       const plane = await kubectl('get', 'captcontrolplane', 'demo')
       assert.match(
@@ -111,4 +114,6 @@ describe('an upgrade through every row of the matrix', { skip, timeout: 900_000 
         }
       })
     })
+
+  it('reads as golden/story-matrix-rows.txt holds it', () => story.assertGolden('story-matrix-rows'))
 })
