@@ -54,6 +54,7 @@ describe('the life of add-ons', { skip: !kubectlPath && 'kubectl is not installe
       (text) =>
         text
           .replace(/default\/shop-\S+/g, 'default/shop-POD')
+          .replace(/karpenter-[a-z0-9]{6}-\d/g, 'karpenter-POD')
           .replace(/AGE +MESSAGE/g, 'AGE MESSAGE')
           .replace(/(127\.0\.0\.1 +)\d+\w+ +/g, '$1AGE '),
     )
@@ -133,6 +134,26 @@ describe('the life of add-ons', { skip: !kubectlPath && 'kubectl is not installe
     )
     assert.equal(failed.length, 1, 'one Event')
     assert.ok(!JSON.stringify(events).includes('secret-path'))
+  })
+
+  it('shows the pod behind a stage that fails: on the delivery, on the control plane and by doctor', async () => {
+    const kubeconfig = await shipped.captOk(['kubeconfig', 'demo', '--kubeconfig', home.kubeconfig])
+    writeFileSync(join(shipped.folder, 'workload.kubeconfig'), kubeconfig)
+    const inWorkload = (...args: readonly string[]) =>
+      kubectl('--kubeconfig', 'workload.kubeconfig', '-n', 'kube-system', ...args)
+    await inWorkload('create', 'configmap', 'capt-simulation', '--from-literal=karpenter=crash')
+    const restarted = '--for=jsonpath={.status.containerStatuses[0].restartCount}=3'
+    await inWorkload('wait', 'pod', '-l', 'app.kubernetes.io/name=karpenter', restarted, '--timeout=60s')
+    await capt('retry', 'adeliv', 'demo')
+    const unhealthy = '--for=condition=AddonsHealthy=False'
+    await kubectl('wait', unhealthy, 'addondelivery/demo', 'captcontrolplane/demo', '--timeout=120s')
+    const { code, out } = await capt('doctor', 'demo', '--skip-aws')
+    assert.equal(code, 1)
+    assert.match(out, /Pod kube-system\/karpenter-\S+ container controller: CrashLoopBackOff/)
+    await inWorkload('delete', 'configmap', 'capt-simulation')
+    await capt('retry', 'adeliv', 'demo')
+    await kubectl('wait', '--for=condition=AddonsHealthy', 'addondelivery/demo', '--timeout=120s')
+    await kubectl('wait', '--for=condition=Ready', 'addondelivery/demo', 'captcontrolplane/demo', '--timeout=120s')
   })
 
   it('holds an upgrade that would strand Karpenter, before anything is written, with the order to follow', async () => {
