@@ -75,7 +75,7 @@ describe('add-ons that others have a part in', { skip, timeout: 600_000 }, () =>
     const handed = await kubectl('get', 'events', '--field-selector', 'reason=HandedOver', ...messages)
     assert.match(handed, /kept by flux bootstrap, Kustomization flux-system/)
     await kubectl('label', 'cluster', 'demo', 'fluxcd.io/enabled-', 'installation.appthrust.com/eks-karpenter-')
-    await kubectl('annotate', 'addondelivery', 'demo', 'capt.appthrust.com/confirm-removal=true')
+    await kubectl('annotate', 'addondelivery', 'demo', 'capt.appthrust.com/confirm-removal=flux,karpenter,node-pool')
     await untilStage('flux', 'state}=NotWanted')
     const left = await inWorkload('get', 'deployments', '-n', 'flux-system', '-o', 'name')
     assert.deepEqual(left.trim().split('\n'), ['deployment.apps/helm-controller', 'deployment.apps/source-controller'])
