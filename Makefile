@@ -81,7 +81,7 @@ build-installer: $(STAMP) ## release assets of VERSION=X.Y.Z and a local cluster
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/installer.ts
 
 .PHONY: package
-package: build ## the program as one archive for npm and tar, with a checksum, in dist/installer (after build-installer)
+package: $(if $(DRY_RUN),$(STAMP),build) ## the program as one archive for npm and tar, with a checksum, in dist/installer (after build-installer)
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" node scripts/package.ts
 
 .PHONY: create-github-release

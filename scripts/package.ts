@@ -1,6 +1,6 @@
 // Packs the built program as one archive that npm installs and tar unpacks, and adds its checksum to SHA256SUMS beside it.
 // It needs Node 24 and nothing else: everything the program imports is bundled.
-//   [VERSION=1.2.3] [DIST=folder] node scripts/package.ts       (after make build)
+//   [VERSION=1.2.3] [DIST=folder] node scripts/package.ts [--dry-run]      (after make build; or DRY_RUN=1: writes nothing)
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,8 @@ import { sha256 } from '#lib'
 import { checkVersion } from './release/versions.ts'
 
 const root = join(import.meta.dirname, '..')
-const { VERSION, DIST } = process.env
+const { VERSION, DIST, DRY_RUN } = process.env
+const isDry = process.argv.includes('--dry-run') || Boolean(DRY_RUN)
 const target = join(DIST ? resolve(DIST) : join(root, 'dist'), 'installer')
 
 interface Manifest {
@@ -24,11 +25,11 @@ interface Manifest {
 /** What is in the archive: the program, and the files that people apply by hand. */
 const CONTENTS = ['bin/capt', 'dist/program', 'templates', 'examples', 'config/iam', 'LICENSE', 'THIRD-PARTY.md']
 
-function pack(): string {
+const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+
+function pack(version: string): string {
   if (!existsSync(join(root, 'dist/program/capt.mjs'))) throw new Error('capt is not built yet; run make build')
-  const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
   const { name, description, license, engines, bin } = source
-  const version = checkVersion(VERSION || source.version)
   const folder = mkdtempSync(join(tmpdir(), 'capt-package-'))
   try {
     for (const path of CONTENTS) cpSync(join(root, path), join(folder, path), { recursive: true })
@@ -66,9 +67,11 @@ function listChecksum(archive: string): void {
 }
 
 try {
-  const archive = pack()
-  listChecksum(archive)
-  console.log(`Wrote ${join(relative(process.cwd(), target) || '.', archive)}, and its checksum to SHA256SUMS`)
+  const version = checkVersion(VERSION || source.version)
+  const archive = isDry ? `${source.name}-${version}.tgz` : pack(version)
+  if (!isDry) listChecksum(archive)
+  const where = join(relative(process.cwd(), target) || '.', archive)
+  console.log(`${isDry ? 'would write' : 'Wrote'} ${where}, and its checksum to SHA256SUMS`)
 } catch (error) {
   console.error(`error: ${error instanceof Error ? error.message : String(error)}`)
   process.exitCode = 1

@@ -2,29 +2,34 @@
 // nothing. Container engine, gh and kubectl are stand-ins here that record how they are called.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { sectionOf } from '../../../scripts/release/changelog.ts'
 import { CLUSTER_VERBS } from '../../../scripts/release/cluster-verbs.ts'
 import { DEFAULT_IMAGE } from '../../../scripts/release/image-names.ts'
 import { type Ran, runVerb } from '../../../scripts/release/run.ts'
 import { VERBS } from '../../../scripts/release/verbs.ts'
-import { disagreements } from '../../../scripts/release/versions.ts'
+import { disagreements, SERIES_FILE, VERSIONED_FILES } from '../../../scripts/release/versions.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const files = (...patterns: readonly string[]): string[] =>
+  globSync(patterns, { cwd: ROOT }).filter((path) => statSync(join(ROOT, path)).isFile())
+const VERSIONED = [...VERSIONED_FILES.map(({ path }) => path), SERIES_FILE]
 const { version: CURRENT } = JSON.parse(read('package.json')) as { version: string }
 
-function make(...args: readonly string[]): Promise<Ran> {
-  const env = { ...process.env, DRY_RUN: '', VERSION: '', OWNER: '', REGISTRY: '', MAKEFLAGS: '', MAKELEVEL: '' }
+function run(program: string, args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ran> {
+  const unset = { DRY_RUN: '', VERSION: '', OWNER: '', REGISTRY: '', MAKEFLAGS: '', MAKELEVEL: '' }
   return new Promise((resolve) => {
-    // As if the packages were installed: what make would do first is not what is tested.
-    execFile('make', ['-o', 'node_modules/.capt-installed', ...args], { cwd: ROOT, env }, (error, out, err) =>
+    execFile(program, args, { cwd: ROOT, env: { ...process.env, ...unset, ...more } }, (error, out, err) =>
       resolve({ status: typeof error?.code === 'number' ? error.code : 0, out, err }),
     )
   })
 }
+/** As if the packages were installed: what make would do first is not what is tested. */
+const make = (...args: readonly string[]) => run('make', ['-o', 'node_modules/.capt-installed', ...args])
 
 interface Answer {
   readonly status?: number
@@ -75,26 +80,75 @@ describe('the version', () => {
     ]))
 })
 
+describe('make update-version', () => {
+  const copy = mkdtempSync(join(tmpdir(), 'capt-version-'))
+  const inCopy = (path: string) => readFileSync(join(copy, path), 'utf8')
+  before(async () => {
+    const names = ['src', 'scripts', 'test/support', 'docs', 'config', 'examples', 'templates', 'modules', 'charts']
+    for (const name of [...names, 'package.json', 'package-lock.json', 'THIRD-PARTY.md'])
+      cpSync(join(ROOT, name), join(copy, name), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+    const ran = await run(process.execPath, [join(copy, 'scripts/release.ts'), 'update-version'], { VERSION: '7.8.9' })
+    assert.equal(ran.status, 0, ran.err)
+  })
+  after(() => rmSync(copy, { recursive: true, force: true }))
+
+  it('leaves the version of before in no file', () => {
+    assert.deepEqual(disagreements(inCopy, '7.8.9'), [])
+    const others = files('*.{json,md}', '{charts,config,docs,examples,modules,scripts,templates}/**/*').filter(
+      (path) => existsSync(join(copy, path)) && path !== 'package-lock.json',
+    )
+    assert.ok(others.length > 100)
+    // As a word: other things may have a version that ends or begins like ours.
+    const former = new RegExp(`(?<![\\w.-])v?${CURRENT.replaceAll('.', '\\.')}(?![\\w.-])`)
+    assert.match(read('package.json'), former)
+    assert.deepEqual(
+      others.filter((path) => former.test(inCopy(path))),
+      [],
+    )
+  })
+})
+
 describe('the image', () => {
   it('is named REGISTRY/OWNER/capt in every manifest, by the default of the release document', () => {
     assert.equal(DEFAULT_IMAGE, 'ghcr.io/appthrust/capt')
     for (const path of ['config/manager/manager.yaml', 'config/manager/kustomization.yaml'])
       assert.ok(read(path).includes(DEFAULT_IMAGE), path)
   })
+
+  it('has registry and owner as variables in every page, module and workflow', () => {
+    const pages = ['*.md', '{docs,modules,examples,templates}/**/*.*', '.github/**/*.yml', 'Dockerfile', 'Makefile']
+    const lines = files(...pages)
+      .filter((path) => path !== 'CHANGELOG.md' && !path.endsWith('.png'))
+      .flatMap((path) => read(path).split('\n'))
+      .flatMap((line) => (/ghcr\.io\/appthrust|github\.com\/appthrust|: ghcr\.io/.test(line) ? [line.trim()] : []))
+    // The name that an overlay replaces, and where the variable of the workflow gets its value.
+    assert.deepEqual(lines.sort(), [
+      '- name: ghcr.io/appthrust/capt      # the name in the manifests of every release',
+      'REGISTRY: ghcr.io',
+    ])
+  })
 })
 
 describe('a documented make target', () => {
-  const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)]
-  const mentioned = pages
-    .filter((path) => path.endsWith('.md'))
-    .flatMap((path) => [...read(path).matchAll(/(?:`|^)make ([a-z][a-z-]*)/gm)].map((match) => match[1]!))
+  const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1]!)
+  const typedIn = (text: string) => all(text, /(?:^ *|`)(?:\w+=\S+ )*make ([a-z][a-z-]*)/gm)
+  const saidIn = (text: string) => all(text, /\brun make ([a-z][a-z-]*)/g)
+  const blocksOf = (text: string) => text.match(/^ *```[\s\S]*?^ *```|`[^`\n]+`/gm)?.join('\n') ?? ''
+  const pages = files('*.md', '{docs,modules,charts}/**/*.md').filter((path) => path !== 'CHANGELOG.md')
+  const mentioned = [
+    ...pages.flatMap((path) => typedIn(blocksOf(read(path)))),
+    ...files('bin/*', '{scripts,src}/**/*.ts').flatMap((path) => saidIn(read(path))),
+  ]
   const listed = [...read('Makefile').matchAll(/^([a-z-]+):.*## /gm)].map((match) => match[1]!)
 
-  it('exists', () =>
+  it('exists', () => {
+    for (const name of ['update-version', 'docker-buildx', 'test-real']) assert.ok(mentioned.includes(name), name)
     assert.deepEqual(
       [...new Set(mentioned)].filter((name) => !listed.includes(name)),
       [],
-    ))
+    )
+  })
 
   it('runs dry', async () => {
     const ran = await Promise.all(listed.map((name) => make('-n', name, 'VERSION=9.9.9')))
@@ -104,16 +158,33 @@ describe('a documented make target', () => {
     )
   })
 
-  it('of a release prints its steps with DRY_RUN=1, and changes nothing', async () => {
-    const before = read('CHANGELOG.md') + read('package.json')
-    const verbs = [...Object.keys(VERBS), ...Object.keys(CLUSTER_VERBS), 'build-installer']
-    const ran = await Promise.all(verbs.map((verb) => make(verb, 'VERSION=9.9.9', 'DRY_RUN=1')))
-    for (const [i, { status, out, err }] of ran.entries()) {
-      assert.equal(status, 0, `${verbs[i]}: ${err}`)
-      for (const line of out.trim().split('\n')) assert.match(line, /^would (write|run) /, verbs[i])
-    }
-    assert.equal(read('CHANGELOG.md') + read('package.json'), before)
-  })
+  const verbs = [...Object.keys(VERBS), ...Object.keys(CLUSTER_VERBS), 'build-installer', 'package']
+  const scriptOf = (verb: string): string[] =>
+    verb === 'build-installer' ? ['installer.ts'] : verb === 'package' ? ['package.ts'] : ['release.ts', verb]
+  const flagged = (verb: string): Promise<Ran> => {
+    const [script, ...words] = scriptOf(verb)
+    return run(process.execPath, [join(ROOT, 'scripts', script!), ...words, '--dry-run'], { VERSION: '9.9.9' })
+  }
+  for (const [how, start] of [
+    ['DRY_RUN=1', (verb: string) => make(verb, 'VERSION=9.9.9', 'DRY_RUN=1')],
+    ['--dry-run', flagged],
+  ] as const)
+    it(`of a release prints its steps with ${how}, and changes nothing`, async () => {
+      const before = stateOfFiles()
+      const ran = await Promise.all(verbs.map(start))
+      for (const [i, { status, out, err }] of ran.entries()) {
+        assert.equal(status, 0, `${verbs[i]}: ${err}`)
+        for (const line of out.trim().split('\n')) assert.match(line, /^would (write|run) /, verbs[i])
+      }
+      assert.deepEqual(stateOfFiles(), before)
+    })
+
+  /** Everything that a verb of a release may write. */
+  const stateOfFiles = () =>
+    [...VERSIONED, 'CHANGELOG.md', ...files('dist/{installer,repository}/**/*')].map((path) => {
+      const { mtimeMs, size } = statSync(join(ROOT, path))
+      return [path, mtimeMs, size]
+    })
 })
 
 describe('a verb that lacks something', () => {

@@ -12,11 +12,17 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 interface Workflow {
   readonly permissions: Readonly<Record<string, string>>
-  readonly jobs: Readonly<Record<string, { readonly 'timeout-minutes': number; readonly steps: readonly Step[] }>>
+  readonly jobs: Readonly<Record<string, Job>>
+}
+interface Job {
+  readonly 'timeout-minutes': number
+  readonly permissions?: Readonly<Record<string, string>>
+  readonly steps: readonly Step[]
 }
 interface Step {
   readonly uses?: string
   readonly run?: string
+  readonly with?: Readonly<Record<string, string>>
 }
 
 for (const name of readdirSync(join(ROOT, '.github/workflows')))
@@ -48,6 +54,60 @@ it('one commit stands for one version of an action in every workflow', () => {
   const all = readdirSync(join(ROOT, '.github/workflows')).map((name) => read(`.github/workflows/${name}`))
   const used = new Set(all.flatMap((text) => [...text.matchAll(/uses: (.*)$/gm)].map((match) => match[1]!)))
   assert.equal(new Set([...used].map((one) => one.split('@')[0])).size, used.size)
+})
+
+describe('a release by its workflow', () => {
+  const { release } = (parse(read('.github/workflows/release.yml')) as Workflow).jobs
+  const steps = release!.steps
+  const at = (found: (step: Step) => boolean) => {
+    const index = steps.findIndex(found)
+    assert.ok(index >= 0, String(found))
+    return index
+  }
+  const attested = (what: string) =>
+    at(({ uses, with: { 'subject-name': name = '', 'subject-path': path = '' } = {} }) =>
+      Boolean(uses?.startsWith('actions/attest-build-provenance@') && `${name}${path}`.endsWith(what)),
+    )
+  const IMAGES = ['/capt', '/capt-runner']
+
+  it('checks the signatures of the packages before it builds, and builds before it signs', () => {
+    const order = ['npm audit signatures', 'make docker-buildx', 'cosign sign ', 'make build-installer', 'make package']
+    const publish = ['cosign sign-blob', 'make create-github-release']
+    const found = [...order, ...publish].map((command) => at(({ run }) => run?.startsWith(command) ?? false))
+    assert.deepEqual(
+      found,
+      found.toSorted((one, other) => one - other),
+    )
+  })
+
+  it('signs both images by digest, and the checksums of all assets', () => {
+    const images = steps[at(({ run }) => run?.startsWith('cosign sign ') ?? false)]!.run!
+    assert.match(images, /"\$REGISTRY\/\$OWNER\/capt@\$MANAGER" "\$REGISTRY\/\$OWNER\/capt-runner@\$RUNNER"/)
+    const checksums = steps[at(({ run }) => run?.startsWith('cosign sign-blob') ?? false)]!.run!
+    assert.match(checksums, /--bundle dist\/installer\/\S+ dist\/installer\/SHA256SUMS$/)
+  })
+
+  it('attests where both images and every asset come from', () => {
+    for (const what of [...IMAGES, 'dist/installer/*']) attested(what)
+    assert.deepEqual(release!.permissions, {
+      contents: 'write',
+      packages: 'write',
+      'id-token': 'write',
+      attestations: 'write',
+    })
+  })
+})
+
+describe('updates', () => {
+  it('are proposed for packages, actions and base images', () => {
+    const { updates } = parse(read('.github/dependabot.yml')) as {
+      updates: readonly { 'package-ecosystem': string; schedule: object }[]
+    }
+    assert.deepEqual(
+      updates.map((one) => one['package-ecosystem']),
+      ['npm', 'github-actions', 'docker'],
+    )
+  })
 })
 
 describe('the list of packages', () => {
