@@ -1,6 +1,5 @@
 // The folder that holds everything: the database, the authority that signs our certificate, and the port. Only its owner
 // can read it. Who holds it at the moment is written down for people; the lock itself is the database's.
-import { X509Certificate } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
@@ -13,7 +12,8 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type Authority, CaptError, createAuthority, isCaptError, messageOf, renewAuthority, writeSecret } from '#lib'
+import { CaptError, isCaptError, messageOf, writeSecret } from '#lib'
+import { type KeptAuthority, openAuthority } from './authority.ts'
 import { packFolder } from './backup/container.ts'
 import { BACKED_UP, DATABASE } from './backup/restore-folder.ts'
 import { KEY_FILE, keySource } from './data-key.ts'
@@ -23,7 +23,7 @@ import { openStore, type Store } from './store/store.ts'
 
 interface DataFolder {
   readonly store: Store
-  readonly authority: Authority
+  readonly authority: KeptAuthority
   /** Port that the API listened on last; undefined in a new folder. */
   readonly port: number | undefined
   /** Keeps the port, so that kubeconfigs written before work after a restart. */
@@ -50,7 +50,7 @@ export function openDataFolder({ path, now, maxPages, keyCommand, formerPort }: 
   const store = openHeld(file, holder, maxPages, keySource(path, keyCommand))
   try {
     dropSnapshots(path)
-    const authority = readAuthority(path, now)
+    const authority = openAuthority(join(path, 'authority.json'), now)
     const portFile = join(path, 'port')
     const kept = readPort(portFile)
     writeSecret(holder, JSON.stringify({ pid: process.pid, since: new Date(now).toISOString() }))
@@ -146,33 +146,6 @@ function readHolder(path: string): { pid: number; since: string } | undefined {
     return JSON.parse(readFileSync(path, 'utf8')) as { pid: number; since: string }
   } catch {
     return undefined
-  }
-}
-
-/** Made once and kept, so that a kubeconfig stays valid over restarts; in its last year its certificate is renewed. */
-function readAuthority(path: string, now: number): Authority {
-  const file = join(path, 'authority.json')
-  const known = readKnownAuthority(file)
-  if (known && endOf(known) - now > RENEW_AUTHORITY_MS) return known
-  const authority = known ? renewAuthority(known, { now }) : createAuthority({ name: 'capt embedded authority', now })
-  writeSecret(file, JSON.stringify(authority))
-  return authority
-}
-
-const RENEW_AUTHORITY_MS = 365 * 86_400_000
-const endOf = ({ certificate }: Authority): number => new X509Certificate(certificate).validToDate.getTime()
-
-function readKnownAuthority(file: string): Authority | undefined {
-  try {
-    const authority = JSON.parse(readFileSync(file, 'utf8')) as Authority
-    endOf(authority)
-    return authority
-  } catch (error) {
-    if ((error as { code?: string }).code === 'ENOENT') return undefined
-    throw new CaptError('CAPT_DATA_CORRUPT', `${file} is damaged: ${messageOf(error)}`, {
-      hint: 'remove the file: a new authority is made, and kubeconfigs written before must be written again',
-      cause: error,
-    })
   }
 }
 

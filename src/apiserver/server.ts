@@ -68,7 +68,7 @@ export interface ApiServer extends Realm {
   realm(path: string): Realm
   removeRealm(path: string): void
   realms(): readonly string[]
-  /** Called when the token of the root was replaced; returns how to end that. */
+  /** Called when the token of the root or the certificate of the authority was replaced; returns how to end that. */
   onToken(listener: () => void): () => void
   close(): Promise<void>
 }
@@ -114,7 +114,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     for (const { path } of store.realms()) enter(path)
 
     const ips = [...new Set(['127.0.0.1', '::1', ...(isAddress(host) ? [host] : [])])]
-    const certificate = servingCertificate(authority, ips, clock)
+    const certificate = servingCertificate(authority.current, ips, clock)
     const listener = createListener({
       realmFor: (path) => longestRealm(open, path),
       isReady: () => true,
@@ -136,7 +136,9 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       return {
         path: state.path,
         url,
-        caPem: authority.certificate,
+        get caPem() {
+          return authority.current().certificate
+        },
         get token() {
           return state.tokens.current()
         },
@@ -148,7 +150,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
             toKubeconfig({
               name: nameOf(state.path),
               server: url,
-              caData: Buffer.from(authority.certificate).toString('base64'),
+              caData: Buffer.from(authority.current().certificate).toString('base64'),
               user: { token: state.tokens.current() },
             }),
           ),
@@ -158,10 +160,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       }
     }
     const listening = server
-    const endRenewal = certificate.keepValid(listening)
     const rotation = keepRotated(() => open, { clock, lifetimeMs, log })
+    const endings = [
+      certificate.keepValid(listening),
+      authority.keepValid(clock, rotation.notify, log),
+      () => rotation.end(),
+    ]
     let closing: Promise<void> | undefined
-    // Assigned to, not copied from: the getter of the root returns the current token each time.
+    // Assigned to, not copied from: the getters of the root return the current token and authority each time.
     return Object.assign(present(root), {
       ready: () => Promise.resolve(),
       onToken: rotation.onRoot,
@@ -179,8 +185,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       },
       realms: () => [...open.keys()].filter((path) => path !== '').sort(),
       close() {
-        endRenewal()
-        rotation.end()
+        for (const end of endings.splice(0)) end()
         closing ??= stop(listening, open, folder.release)
         return closing
       },

@@ -1,7 +1,7 @@
 // The embedded home: an API server on loopback, the controllers, a stand-in for core Cluster API, and the simulation.
 // Everything that must survive is in one folder.
 import { mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { ALL_KINDS, CONTROLLER_GROUPS, toCustomResourceDefinition } from '#api'
 import { type ApiServerOptions, type Converters, startApiServer } from '#apiserver'
 import { CORE_CONVERTERS, coreControllers, coreDefinitions } from '#core'
@@ -23,6 +23,7 @@ import { prepareRestored } from './backup/prepare-restored.ts'
 import { markHome } from './home-lease.ts'
 import { keepFile } from './keep-file.ts'
 import { type Manager, type ManagerOptions, startManager } from './manager.ts'
+import { runnerKubeconfig } from './runner.ts'
 
 export interface HomeOptions {
   readonly dataDir: string
@@ -82,16 +83,21 @@ export async function startHome(options: HomeOptions): Promise<Home> {
   try {
     await server.ready()
     const access = liveAccess(server)
-    const tokenFile = join(options.dataDir, 'runs', 'token')
-    mkdirSync(dirname(tokenFile), { recursive: true, mode: 0o700 })
-    const endFile = keepFile(tokenFile, { onToken: server.onToken, content: () => server.token, clock, log })
+    const workDir = join(options.dataDir, 'runs')
+    const tokenFile = join(workDir, 'token')
+    mkdirSync(workDir, { recursive: true, mode: 0o700 })
+    const keep = (file: string, content: () => string) =>
+      keepFile(file, { onToken: server.onToken, content, clock, log })
+    const endToken = keep(tokenFile, () => server.token)
+    // For runs: it names the token file, and the authority of now.
+    const endConfig = keep(join(workDir, 'kubeconfig'), () => runnerKubeconfig(access, tokenFile))
     const restoredAt = await prepareRestored(options.dataDir, access, clock)
     const manager = await startManager({
       access,
       tokenFile,
       controllers: CONTROLLER_GROUPS,
       instances: simulatedInstances,
-      workDir: join(options.dataDir, 'runs'),
+      workDir,
       engine: options.engine,
       approval: { ...options.approval, ...(restoredAt === undefined ? {} : { restoredAt }) },
       ...(options.simulateWithoutTerraform ? { simulateWithoutTerraform: true } : {}),
@@ -128,13 +134,13 @@ export async function startHome(options: HomeOptions): Promise<Home> {
         return server.kubeconfig()
       },
       access,
-      keepKubeconfig: (file) =>
-        keepFile(file, { onToken: server.onToken, content: () => server.kubeconfig(), clock, log }),
+      keepKubeconfig: (file) => keep(file, () => server.kubeconfig()),
       objects,
       manager,
       failed: (signal) => manager.failed(signal),
       async stop() {
-        endFile()
+        endToken()
+        endConfig()
         await unmark()
         await manager.stop()
         await simulation?.stop()
@@ -166,11 +172,19 @@ interface ServedRealm {
   readonly token: string
 }
 
-/** For this process, which reads the token of now with every request. */
+/** For this process, which reads the token and the authority of now with every request. */
 function liveAccess(realm: ServedRealm, origin = 'the embedded home'): ServerAccess {
   const current = async () => ({ token: realm.token })
   const credentials = { current, renew: async (refused: Identity) => refused.token !== realm.token }
-  return { server: realm.url, ca: realm.caPem, namespace: 'default', credentials, origin }
+  return {
+    server: realm.url,
+    get ca() {
+      return realm.caPem
+    },
+    namespace: 'default',
+    credentials,
+    origin,
+  }
 }
 
 /** Actors see their workload cluster through HTTP, like everybody else. */

@@ -50,7 +50,7 @@ import {
 import { engineOf, type JobSettings, startEngine } from './engine.ts'
 import { refuseBesideHome } from './home-lease.ts'
 import { fetchText, reach } from './reach.ts'
-import { isSingleTenant, podOfToken, writeKubeconfig, writeRunnerKubeconfig } from './runner.ts'
+import { isSingleTenant, podOfToken, runnerKubeconfig, writeKubeconfig } from './runner.ts'
 import { servedVersions, shipPipeline } from './served.ts'
 import { tagCounter } from './tagged.ts'
 import { openWorkloads, type WorkloadConnections } from './workloads.ts'
@@ -358,8 +358,8 @@ export async function startManager(options: ManagerOptions): Promise<Manager> {
     /** Leads every run to the API server that the manager itself works for. */
     async function kubeconfigForRunner(): Promise<string> {
       const { workDir, kubeconfig, context } = options
-      if (options.access !== undefined) return writeRunnerKubeconfig(workDir, access, options.tokenFile)
-      if (isServiceAccountChosen(chosen)) return writeRunnerKubeconfig(workDir, access)
+      if (options.access !== undefined) return writeKubeconfig(workDir, runnerKubeconfig(access, options.tokenFile))
+      if (isServiceAccountChosen(chosen)) return writeKubeconfig(workDir, runnerKubeconfig(access))
       // A file that was named is read again by the runs, so that its credentials may change.
       if (kubeconfig !== undefined && context === undefined) return kubeconfig
       const copy = async () => writeKubeconfig(workDir, await toSingleContext(chosen))

@@ -8,15 +8,10 @@ import { toKubeconfig, writeSecret } from '#lib'
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /** Tokens are rotated on disk, in a pod and in a home, so the runner reads the file. */
-export function writeRunnerKubeconfig(
-  workDir: string,
-  to: ServerAccess,
-  tokenFile = `${SERVICE_ACCOUNT}/token`,
-): string {
+export function runnerKubeconfig(to: ServerAccess, tokenFile = `${SERVICE_ACCOUNT}/token`): string {
   const user = { tokenFile }
   const caData = to.ca && Buffer.from(to.ca).toString('base64')
-  const kubeconfig = toKubeconfig({ name: 'capt', server: to.server, caData, user, namespace: to.namespace })
-  return writeKubeconfig(workDir, JSON.stringify(kubeconfig))
+  return JSON.stringify(toKubeconfig({ name: 'capt', server: to.server, caData, user, namespace: to.namespace }))
 }
 
 /** Returns the path of the file. */

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { parse, stringify } from 'yaml'
 import {
   ALL_KINDS,
@@ -160,13 +161,15 @@ describe('capt manager', { skip }, () => {
     )
   })
 
-  it('switches its log to debug and back, fails /healthz when its event loop stood still, and /readyz alone while the API server is away', async () => {
+  it('switches its log to debug and back, fails /healthz when its event loop stood still, renews its certificate, and fails /readyz alone while the API server is away', async () => {
     const port = await freePort()
-    const flags = ['--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', `127.0.0.1:${port}`]
+    const metrics = await freePort()
+    const probes = ['--health-probe-bind-address', `127.0.0.1:${port}`]
+    const flags = ['--kubeconfig', 'mgmt.yaml', ...probes, '--metrics-bind-address', `127.0.0.1:${metrics}`]
     const days = join(folder, 'days')
     writeSecret(days, '0')
     const manager = shipped.start(['manager', ...flags], {
-      env: { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: days },
+      env: { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: days, SHIFTED_TIMERS_MS: '60000' },
     })
     const ask = (path: string) => fetch(`http://127.0.0.1:${port}/${path}`)
     const probe = async (path: string) => (await ask(path)).status
@@ -190,6 +193,10 @@ describe('capt manager', { skip }, () => {
       return false
     }
     await waitUntil('it is not healthy', isUnwell, 60_000, manager.err)
+    // The certificate of the metrics is made for a year, and another one a month before its end.
+    const before = await endOfServed(metrics)
+    writeSecret(days, '340')
+    await waitUntil('the next certificate', async () => (await endOfServed(metrics)) > before, 60_000, manager.err)
     await waitUntil('it is healthy', async () => (await probe('healthz')) === 200, 60_000, manager.err)
     await server.close()
     await waitUntil('it is not ready', async () => (await status('readyz')) === 503, 60_000, manager.err)
@@ -197,6 +204,16 @@ describe('capt manager', { skip }, () => {
     assert.equal(await manager.stop(), 0, manager.err())
   })
 })
+
+function endOfServed(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket: TLSSocket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(Date.parse(socket.getPeerCertificate().valid_to))
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
+}
 
 interface Config {
   readonly clusters: readonly [{ readonly name: string; readonly cluster: object }]

@@ -15,9 +15,13 @@ interface ServingCertificate {
   keepValid(server: Pick<Server, 'setSecureContext'>): () => void
 }
 
-export function servingCertificate(authority: Authority, ips: readonly string[], clock: Clock): ServingCertificate {
+export function servingCertificate(
+  authority: () => Authority,
+  ips: readonly string[],
+  clock: Clock,
+): ServingCertificate {
   const issue = () =>
-    issueCertificate(authority, {
+    issueCertificate(authority(), {
       names: ['localhost'],
       ips,
       days: CERTIFICATE_DAYS,

@@ -11,6 +11,8 @@ interface KeepRotatedOptions {
 interface Rotation {
   /** Called when the token of the root realm was replaced; returns how to end that. */
   onRoot(listener: () => void): () => void
+  /** Calls the listeners: something else in the kubeconfig of the root was replaced. */
+  notify(): void
   end(): void
 }
 
@@ -20,12 +22,15 @@ export function keepRotated(
   { clock, lifetimeMs, log }: KeepRotatedOptions,
 ): Rotation {
   const listeners = new Set<() => void>()
+  const notify = (): void => {
+    for (const listener of listeners) listener()
+  }
   let timer: Timer
   const check = (): void => {
     timer = clock.after(checkEveryMs(lifetimeMs), check)
     for (const [path, { tokens }] of realms()) {
       try {
-        if (tokens.rotate() && path === '') for (const listener of listeners) listener()
+        if (tokens.rotate() && path === '') notify()
       } catch (error) {
         // The token of before works on; the next check tries again.
         log(`The token of ${path === '' ? 'the API' : path} was not replaced`, error)
@@ -38,6 +43,7 @@ export function keepRotated(
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
+    notify,
     end: () => timer.cancel(),
   }
 }

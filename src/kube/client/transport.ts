@@ -160,23 +160,24 @@ interface Lines {
 
 // One TLS context for all connections of an identity: parsing the authorities for each watch would cost 100 KB apiece.
 function openLines(access: ServerAccess, secure: boolean, { mostSockets, idleMs }: Pool) {
-  let last: (Lines & { readonly certificate: string | undefined; readonly key: string | undefined }) | undefined
+  let last: (Lines & Identity & { readonly ca: string | undefined }) | undefined
   function of({ certificate, key }: Identity): Lines {
-    if (last && last.certificate === certificate && last.key === key) return last
+    const { ca } = access
+    if (last && last.ca === ca && last.certificate === certificate && last.key === key) return last
     const most = { maxSockets: mostSockets, maxFreeSockets: mostSockets }
     const pooled = { keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS, timeout: idleMs, ...most }
     if (!secure) {
       const pool = toOneServer(new http.Agent(pooled))
-      last = { certificate, key, pool, single: new http.Agent({ keepAlive: false }) }
+      last = { ca, certificate, key, pool, single: new http.Agent({ keepAlive: false }) }
       return last
     }
     const secureContext = createSecureContext({
-      ...(access.ca === undefined ? {} : { ca: access.ca }),
+      ...(ca === undefined ? {} : { ca }),
       ...(certificate === undefined ? {} : { cert: certificate }),
       ...(key === undefined ? {} : { key }),
     })
     const pool = toOneServer(new https.Agent({ ...pooled, secureContext }))
-    last = { certificate, key, pool, single: new https.Agent({ keepAlive: false, secureContext }) }
+    last = { ca, certificate, key, pool, single: new https.Agent({ keepAlive: false, secureContext }) }
     return last
   }
   function close(): void {
