@@ -19,10 +19,11 @@ import { readArguments, report } from '../../src/cli/run.ts'
 import { cloudOf } from '../../src/doctor/cloud.ts'
 import { newRecord, type RunRecord } from '../../src/engine/record/record.ts'
 import { writeRecord } from '../../src/engine/record/record-store.ts'
+import { planted } from '../support/secrets/planted.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
 const RUN = '1a2b3c4d-0000-4000-8000-000000000000'
-const PASSWORD = 'correct-horse-battery'
+const PASSWORD = planted('in-a-state')
 const VPC = 'arn:aws:ec2:eu-west-1:123456789012:vpc/vpc-0aaa'
 const ORPHAN = 'arn:aws:ec2:eu-west-1:123456789012:subnet/subnet-0bbb'
 
@@ -329,11 +330,11 @@ CAPTControlPlane/demo
       metadata: { namespace: 'default', name: 'shop-aws' },
       data: {
         AWS_ACCESS_KEY_ID: Buffer.from('AKID').toString('base64'),
-        AWS_SECRET_ACCESS_KEY: Buffer.from('hidden').toString('base64'),
+        AWS_SECRET_ACCESS_KEY: Buffer.from(planted('keys')).toString('base64'),
       },
     } as never)
     assert.equal((await call('wtapply demo-vpc')).code, 0)
-    assert.deepEqual(asked[0]?.identity, { keys: { accessKeyId: 'AKID', secretAccessKey: 'hidden' } })
+    assert.deepEqual(asked[0]?.identity, { keys: { accessKeyId: 'AKID', secretAccessKey: planted('keys') } })
   })
 
   it('does not ask AWS with --skip-aws', async () => {

@@ -16,6 +16,7 @@ import {
 import { PART_LABEL, readLog, readRecord, recordName, suffixOf, WORKSPACE_LABEL } from '#engine'
 import { collectingLog } from '#testing'
 import { type EngineWorld, engineWorld, hasTerraform, isReady, isStalled } from '../support/engine/world.ts'
+import { planted } from '../support/secrets/planted.ts'
 
 if (hasTerraform) {
   describe('a run', { concurrency: 2 }, () => {
@@ -41,7 +42,7 @@ if (hasTerraform) {
     }
 
     it('leaves no trace of a sensitive value where people look', async () => {
-      const canary = `canary-${process.pid}-"q$%{x}`
+      const canary = planted(`${process.pid}-"q$%{x}`)
       const secret: Secret = {
         apiVersion: 'v1',
         kind: 'Secret',

@@ -45,7 +45,7 @@ const OF_SECRET: Keys = { accessKeyId: 'key-of-a-Secret', secretAccessKey: plant
 const OF_MACHINE = {
   accessKeyId: 'key-of-a-machine',
   secretAccessKey: planted('machine/secret+key'),
-  sessionToken: 'session+/=',
+  sessionToken: planted('session+/='),
 }
 const OF_PROFILE: Keys = { accessKeyId: 'key-of-a-profile', secretAccessKey: planted('profile/secret+key') }
 

@@ -61,7 +61,7 @@ export interface Shipped {
   runners(): readonly number[]
   /**
    * Ends what is left of the started processes and of what they started, and removes the folder. Fails when a planted secret is in
-   * what the program printed or logged.
+   * what the program printed or logged, or a token that it issued in what a running program printed or logged.
    */
   end(): Promise<void>
 }
@@ -133,10 +133,16 @@ export function shippedProgram(): Shipped {
       // A runner is a process group of its own and outlives the manager that started it.
       for (const pid of processes()) killQuietly(pid)
       await waitUntil('the end of every process', () => processes().length === 0)
-      for (const running of all) search(running.out() + running.err())
-      const logs = globSync('**/*.log', { cwd: folder, withFileTypes: true })
       // A test may have put a link to a device there, which has no end.
-      for (const log of logs) if (log.isFile()) search(readFileSync(join(log.parentPath, log.name), 'utf8'))
+      const textsOf = (pattern: string) =>
+        globSync(pattern, { cwd: folder, withFileTypes: true }).flatMap((found) =>
+          found.isFile() ? [readFileSync(join(found.parentPath, found.name), 'utf8')] : [],
+        )
+      const issued = textsOf('**/kubeconfig').flatMap((text) => /^ +token: (\S+)$/m.exec(text)?.[1] ?? [])
+      for (const text of [...all.map((running) => running.out() + running.err()), ...textsOf('**/*.log')]) {
+        search(text)
+        for (const token of issued) if (text.includes(token)) leaks.add(`the token ${token.slice(0, 6)}…`)
+      }
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
       assert.deepEqual([...leaks], [], 'secrets in what the program printed or logged')
     },

@@ -12,6 +12,7 @@ import { anApply, memoryCluster } from '#testing'
 import { openCloud } from '../../../src/app/cloud.ts'
 import { untracked } from '../../../src/doctor/workspace.ts'
 import { findMoto } from '../../support/aws/moto.ts'
+import { planted } from '../../support/secrets/planted.ts'
 import { reportMissing } from '../../support/tools.ts'
 import { type Daemon, freePort, startDaemon, TIMEOUT_SECONDS, until } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
@@ -20,7 +21,7 @@ const moto = findMoto()
 if (moto === undefined) reportMissing('moto')
 const REGION = 'eu-west-1'
 const KARPENTER = 'karpenter.sh/nodepool'
-const identity = { keys: { accessKeyId: 'testing', secretAccessKey: 'testing' } }
+const identity = { keys: { accessKeyId: 'testing', secretAccessKey: planted('moto') } }
 
 if (moto)
   describe('AWS as moto plays it', () => {
@@ -128,7 +129,10 @@ if (moto)
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { namespace: 'default', name: 'keys' },
-        data: { AWS_ACCESS_KEY_ID: 'dGVzdGluZw==', AWS_SECRET_ACCESS_KEY: 'dGVzdGluZw==' },
+        data: {
+          AWS_ACCESS_KEY_ID: 'dGVzdGluZw==',
+          AWS_SECRET_ACCESS_KEY: Buffer.from(planted('moto')).toString('base64'),
+        },
       } as never)
       const tags = tagged('vpc', { [WORKSPACE_TAG]: 'w-1' })
       await ask(endpointUrl, { Action: 'CreateVpc', CidrBlock: '10.2.0.0/16', ...tags })
@@ -157,7 +161,7 @@ if (moto)
           assert.match(error.hint ?? '', /allow ec2:TerminateInstances/)
           return true
         })
-        const unknown = { accessKeyId: 'AKIAUNKNOWNUNKNOWN00', secretAccessKey: 'no' }
+        const unknown = { accessKeyId: 'AKIAUNKNOWNUNKNOWN00', secretAccessKey: planted('unknown') }
         await assert.rejects(
           aws.findMachines({ keys: unknown }, REGION, { a: 'b' }),
           (error) => error instanceof AwsError && error.reason === 'NoCredentials',

@@ -10,6 +10,7 @@ import { readRecord, stateName, suffixOf } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { findMoto } from '../../support/aws/moto.ts'
 import { type EngineWorld, engineWorld, isReady } from '../../support/engine/world.ts'
+import { planted } from '../../support/secrets/planted.ts'
 import { reportMissing } from '../../support/tools.ts'
 import { type Daemon, freePort, startDaemon, until } from '../support/lab.ts'
 import { prove } from '../support/proofs.ts'
@@ -76,8 +77,9 @@ output "where" { value = terraform_data.x.output }
 `
 
     it('is kept and locked there by Terraform, and capt reports the outputs', async () => {
+      const keys = { AWS_ACCESS_KEY_ID: 'testing', AWS_SECRET_ACCESS_KEY: planted('s3') }
       const data = Object.fromEntries(
-        ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'].map((name) => [name, Buffer.from('testing').toString('base64')]),
+        Object.entries(keys).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
       )
       await world.create(SecretKind, { apiVersion: 'v1', kind: 'Secret', metadata: { ...KEY, name: 's3-keys' }, data })
       await world.create(WorkspaceTemplate, aTemplate(module(), {}, { name: KEY.name }))

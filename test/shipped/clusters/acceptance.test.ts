@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test'
 import { readAccount } from '../../support/aws/ledger.ts'
 import { findMoto, type Moto, startMoto } from '../../support/aws/moto.ts'
 import { assertGolden } from '../../support/golden/file.ts'
+import { planted } from '../../support/secrets/planted.ts'
 import { findTool } from '../../support/tools.ts'
 import { type Shipped, shippedProgram } from '../support.ts'
 
@@ -107,7 +108,7 @@ describe('capt acceptance', { skip: findTool('terraform') ? false : 'terraform i
     const account = () => ({
       AWS_ENDPOINT_URL: moto.url,
       AWS_ACCESS_KEY_ID: 'key-of-a-reader',
-      AWS_SECRET_ACCESS_KEY: 'secret/of+a-reader',
+      AWS_SECRET_ACCESS_KEY: planted('/of+a-reader'),
     })
 
     for (const [what, args, pattern] of [

@@ -5,12 +5,13 @@ import { AddonPipeline, conditionOf, type Secret, SecretKind } from '#api'
 import { createNotifier, notifying } from '#notify'
 import { collectingMetrics } from '#testing'
 import { type AddonsWorld, addonsWorld, HOME } from '../../support/addons/world.ts'
+import { planted } from '../../support/secrets/planted.ts'
 
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
-const URL_TOKEN = 'hook-4711'
-const PASSWORD = 'hush-hush-0815'
+const URL_TOKEN = planted('hook')
+const PASSWORD = planted('password')
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 const secret = (namespace: string, name: string, data: Readonly<Record<string, string>>): Secret => ({
   apiVersion: 'v1',

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import { planted } from '../../support/secrets/planted.ts'
 import { findOnPath, findTool } from '../../support/tools.ts'
 
 const busybox = findTool('busybox')
@@ -113,7 +114,7 @@ function run(verb: string, env: Record<string, string> = {}): Promise<Ran> {
     CLUSTER_NAME: 'demo',
     REGION: 'eu-west-1',
     ROLE_ARN: ROLE,
-    KUBE_TOKEN: 'secret-token',
+    KUBE_TOKEN: planted('kube-token'),
     ...env,
   }
   return new Promise((resolve) => {
@@ -214,7 +215,7 @@ describe('the entry in aws-auth', () => {
   it('sends the token as a header', async () => {
     cluster.tokens.clear()
     await run('aws-auth-add')
-    assert.deepEqual([...cluster.tokens], ['Bearer secret-token'])
+    assert.deepEqual([...cluster.tokens], [`Bearer ${planted('kube-token')}`])
   })
 })
 
@@ -260,8 +261,8 @@ describe('a destroy', () => {
 
   it('takes the token of the variable before that of the environment', async () => {
     cluster.tokens.clear()
-    assert.equal((await run('gate', { AUTH_TOKEN: 'of-the-variable' })).code, 0)
-    assert.deepEqual([...cluster.tokens], ['Bearer of-the-variable'])
+    assert.equal((await run('gate', { AUTH_TOKEN: planted('of-the-variable') })).code, 0)
+    assert.deepEqual([...cluster.tokens], [`Bearer ${planted('of-the-variable')}`])
   })
 
   it('needs a token', async () => {

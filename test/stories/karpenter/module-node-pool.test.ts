@@ -15,6 +15,7 @@ import {
   type StubbedCluster,
   writeStubbed,
 } from '../../support/karpenter-module.ts'
+import { planted } from '../../support/secrets/planted.ts'
 import { findTool, run } from '../../support/tools.ts'
 
 const terraform = findTool('terraform')
@@ -65,7 +66,7 @@ describe('the first NodePool of the Karpenter module', { skip: !terraform && 'te
   const tf = (...args: readonly string[]) =>
     run('terraform', [...args, '-input=false', '-no-color'], {
       cwd: root,
-      env: { ...(quietTerraform() as Record<string, string>), KUBE_TOKEN: 'token', POLL_SECONDS: '1' },
+      env: { ...(quietTerraform() as Record<string, string>), KUBE_TOKEN: planted('kube-token'), POLL_SECONDS: '1' },
       timeoutMs: 120_000,
     })
   const apply = async (inputs: Record<string, unknown>, more: Partial<StubbedCluster> = {}, ...args: string[]) => {

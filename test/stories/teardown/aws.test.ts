@@ -15,6 +15,7 @@ import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
 import { callsOf, readAccount } from '../../support/aws/ledger.ts'
 import { makersOf } from '../../support/aws/makers.ts'
 import { findMoto, type Moto, startMoto } from '../../support/aws/moto.ts'
+import { planted } from '../../support/secrets/planted.ts'
 import { assertEveryKind, assertLedger } from '../../support/teardown/ledger.ts'
 
 const REGION = 'eu-west-1'
@@ -121,7 +122,8 @@ describe('what a deleted cluster leaves in AWS', { skip }, () => {
     for (const kind of [clusterKind('v1beta2'), CAPTControlPlane]) cache.register(kind)
     cache.start()
     await cache.synced()
-    process.env['AWS_ACCESS_KEY_ID'] = process.env['AWS_SECRET_ACCESS_KEY'] = 'testing'
+    process.env['AWS_ACCESS_KEY_ID'] = 'testing'
+    process.env['AWS_SECRET_ACCESS_KEY'] = planted('moto')
     const aws = connectAws({ clock: systemClock, endpointUrl: moto.url, timeoutMs: 120_000 })
     const instances = awsInstances({ objects, cache, clusterApi: 'v1beta2', aws })
     const teardown = clusterTeardown({ workloads: { open: async () => workload }, instances })

@@ -7,6 +7,7 @@ import { isCaptError } from '#lib'
 import { memoryCluster } from '#testing'
 import { awsInstances, eitherInstances } from '../../../src/controllers/shared/aws/instances.ts'
 import { createMemoryInformers } from '../../../src/testing/memory/informers.ts'
+import { planted } from '../../support/secrets/planted.ts'
 
 const cluster = { namespace: 'shop', name: 'demo' }
 const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -109,13 +110,13 @@ describe('the machines of a cluster in AWS', () => {
   it('are asked for by the name, region and credentials that the control plane was made with', async () => {
     const values = { assume_role_arn: 'arn:aws-us-gov:iam::123456789012:role/capt', assume_role_external_id: 'x-1' }
     const { instances, asked, secret } = await open({ spec: { credentialsRef: { name: 'shop-aws' }, values } })
-    await secret('shop-aws', { AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'hidden' })
+    await secret('shop-aws', { AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: planted('keys') })
     assert.deepEqual(await instances.list(cluster), [{ id: 'i-1', nodePool: 'default' }])
     assert.deepEqual(asked, [
       {
         what: 'machines',
         identity: {
-          keys: { accessKeyId: 'AKID', secretAccessKey: 'hidden' },
+          keys: { accessKeyId: 'AKID', secretAccessKey: planted('keys') },
           role: { arn: values.assume_role_arn, externalId: 'x-1' },
         },
         region: 'us-gov-west-1',

@@ -193,7 +193,9 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
       '--health-probe-bind-address=0',
       '--log-level=debug',
     ]
-    manager = shipped.start(args, { env: { KUBECONFIG: kubeconfig, SOME_TOKEN: 'cnry-environment-of-the-manager' } })
+    manager = shipped.start(args, {
+      env: { KUBECONFIG: kubeconfig, SOME_TOKEN: planted('environment-of-the-manager') },
+    })
     sampling = setInterval(() => sample(argv), 15)
   })
   after(async () => {
@@ -440,7 +442,12 @@ describe('Canaries', { skip: !hasTerraform && 'terraform is not installed' }, ()
     const text = readFileSync(spy, 'utf8')
     assert.match(text, /TF_IN_AUTOMATION/, 'it did look')
     assert.match(text, /the end/)
-    for (const secret of [token, join(shipped.folder, 'kubeconfig'), 'KUBECONFIG', 'cnry-environment-of-the-manager'])
+    for (const secret of [
+      token,
+      join(shipped.folder, 'kubeconfig'),
+      'KUBECONFIG',
+      planted('environment-of-the-manager'),
+    ])
       assert.ok(!text.includes(secret), secret)
   })
 

@@ -32,6 +32,7 @@ import { nodeGroupOf } from '../../../src/controllers/machine/node-group.ts'
 import { machineRequest } from '../../../src/controllers/machine/variables.ts'
 import { nodeGroupRequest } from '../../../src/controllers/machine-pool/variables.ts'
 import { type EngineWorld, engineWorld, hasTerraform } from '../../support/engine/world.ts'
+import { planted } from '../../support/secrets/planted.ts'
 
 const TENANT = 'tenant'
 const OWNER = 'owner'
@@ -175,7 +176,7 @@ describe('References to other namespaces', () => {
   })
 
   it('of an identity give keys with consent only', async () => {
-    const data = { AWS_ACCESS_KEY_ID: encode('AK'), AWS_SECRET_ACCESS_KEY: encode('canary-identity') }
+    const data = { AWS_ACCESS_KEY_ID: encode('AK'), AWS_SECRET_ACCESS_KEY: encode(planted('identity')) }
     const keysWith = async (metadata: object) => {
       const { objects, seed } = memoryCluster()
       seed(SecretKind, {
@@ -190,7 +191,7 @@ describe('References to other namespaces', () => {
     await assert.rejects(keysWith({ annotations: { [ALLOW_NAMESPACES_ANNOTATION]: 'other' } }), {
       code: 'CAPT_IDENTITY_FORBIDDEN',
     })
-    assert.equal((await keysWith(consent)).keys?.secretAccessKey, 'canary-identity')
+    assert.equal((await keysWith(consent)).keys?.secretAccessKey, planted('identity'))
   })
 })
 

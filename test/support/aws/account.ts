@@ -2,6 +2,7 @@
 // `eks-controlplane` end there, and the API of its clusters is an embedded home.
 import { stringify } from 'yaml'
 import type { Shipped } from '../../shipped/support.ts'
+import { planted } from '../secrets/planted.ts'
 import { type EksEndpoint, startEksEndpoint } from './eks-endpoint.ts'
 import { startExistingCluster } from './existing-cluster.ts'
 import { type Moto, type MotoProgram, startMoto } from './moto.ts'
@@ -29,7 +30,7 @@ export async function openAccount(program: MotoProgram, shipped: Shipped): Promi
       // Version 1 of the aws command reads this one.
       AWS_DEFAULT_REGION: REGION,
       AWS_ACCESS_KEY_ID: 'key-of-a-reader',
-      AWS_SECRET_ACCESS_KEY: 'secret/of+a-reader',
+      AWS_SECRET_ACCESS_KEY: planted('/of+a-reader'),
     },
     templates: templates.map((one) => stringify(one)).join('---\n'),
     async close() {

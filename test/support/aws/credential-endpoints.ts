@@ -2,6 +2,7 @@
 // (version 2, which wants a token first). Both on loopback, answering with the same session.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { planted } from '../secrets/planted.ts'
 
 export interface Session {
   readonly accessKeyId: string
@@ -16,8 +17,8 @@ export interface CredentialEndpoints {
   close(): Promise<void>
 }
 
-export const POD_TOKEN = 'token-of-the-pod'
-const INSTANCE_TOKEN = 'token-of-the-instance'
+export const POD_TOKEN = planted('of-the-pod')
+const INSTANCE_TOKEN = planted('of-the-instance')
 const ROLES = '/latest/meta-data/iam/security-credentials/'
 
 export async function startCredentialEndpoints(session: Session): Promise<CredentialEndpoints> {

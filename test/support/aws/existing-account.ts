@@ -1,5 +1,6 @@
 // The AWS side of an EKS cluster that exists before capt comes: network, node group, OIDC provider and cluster in moto.
 import assert from 'node:assert/strict'
+import { planted } from '../secrets/planted.ts'
 import { type Moto, type MotoProgram, startMoto } from './moto.ts'
 
 export const REGION = 'eu-west-1'
@@ -88,7 +89,7 @@ export async function startExistingAccount(program: MotoProgram, cluster = CLUST
       AWS_ENDPOINT_URL: moto.url,
       AWS_REGION: REGION,
       AWS_ACCESS_KEY_ID: 'key-of-a-person',
-      AWS_SECRET_ACCESS_KEY: 'secret/of+a-person',
+      AWS_SECRET_ACCESS_KEY: planted('/of+a-person'),
     },
     async account() {
       const names = (xml: string, element: string) =>
