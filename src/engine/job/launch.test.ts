@@ -141,7 +141,7 @@ describe('A run in a Job', () => {
     assert.ok(!JSON.stringify(made).includes('secret-token'), 'the token is in the Secret alone')
   })
 
-  it('is told which program wrote the state', async () => {
+  it('gets the name of the program that wrote the state', async () => {
     const bundle = { id: 'b', parts: 1, bytes: 1, hash: 'h', tool: 'tofu 1.10.6' }
     const { made } = await launch({}, {}, { bundle })
     const { data } = made.find(({ object }) => object.kind === 'Secret')!.object as Secret

@@ -18,8 +18,8 @@ import {
 import { readRecord } from '#engine'
 import { anApply, aTemplate } from '#testing'
 import { conditionOf, isTrue } from '../support/api.ts'
-import { type Installed, releaseFile, startInstalled } from '../support/installed.ts'
 import { TOFU, tofuFolder, until, VERSIONS } from '../support/lab.ts'
+import { type Installed, releaseFile, startInstalled } from '../support/managers/installed.ts'
 import { prove } from '../support/proofs.ts'
 import { HOME_NAMESPACE as HOME } from '../support/world.ts'
 

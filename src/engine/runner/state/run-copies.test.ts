@@ -66,7 +66,9 @@ describe('a whole copy while a state of several parts is written', () => {
     const copies = new RunCopies({
       ...{ objects, owner, clock: manualClock(), log: silentLog, runId: 'run-1', note: () => {} },
       record: () => record,
-      announce: async (change) => void (record = change(record)),
+      announce: async (change) => {
+        record = change(record)
+      },
       slots: { take: (parts) => slots.take(parts), release: (freed) => slots.release(freed), takeAside },
     })
     const noise = randomBytes(1_200_000).toString('base64')

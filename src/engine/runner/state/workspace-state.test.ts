@@ -50,7 +50,9 @@ async function saveInJob(...written: readonly string[]) {
   const world = {
     ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run', verb: 'apply' as const },
     record: () => record,
-    announce: async (change: RecordChange) => void (record = change(record)),
+    announce: async (change: RecordChange) => {
+      record = change(record)
+    },
     onFenced: () => assert.fail('nobody else is at work'),
     note: () => {},
     slots: {

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { toKubeconfig } from '#lib'
-import { releaseFiles } from '../../../scripts/release-files.ts'
-import type { ClusterActor } from '../../support/engine/cluster-actor.ts'
-import { type Api, openApi } from './api.ts'
-import { startKubelet } from './kubelet.ts'
-import { freePort, type Kube, type KubeOptions, startCapi, startKube } from './lab.ts'
-import { HOME_NAMESPACE, type ManagerProcess, startManagerProcess, writeTemp } from './world.ts'
+import { releaseFiles } from '../../../../scripts/release-files.ts'
+import type { ClusterActor } from '../../../support/engine/cluster-actor.ts'
+import { type Api, openApi } from '../api.ts'
+import { startKubelet } from '../kubelet.ts'
+import { freePort, type Kube, type KubeOptions, startCapi, startKube } from '../lab.ts'
+import { HOME_NAMESPACE, type ManagerProcess, startManagerProcess, writeTemp } from '../world.ts'
 
 const FILES = releaseFiles({ version: '9.9.9' })
 export const releaseFile = (name: string): string => FILES.get(name)!
