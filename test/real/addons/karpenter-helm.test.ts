@@ -74,7 +74,7 @@ if (program)
       await killedWithHelm('install', '--version', '1.12.1', '--yes', '--wait', '5m')
       assert.deepEqual(releases().at(0), ['karpenter', 'kube-system', 'pending-install', '1'])
       // helm gets the same time for its own work, beside whatever else this machine does.
-      const { err } = await world.ok('install', '--version', '1.12.1', '--yes', '--wait', '75s')
+      const { err } = await world.ok('install', '--version', '1.12.1', '--yes', '--wait', '2m')
       assert.match(err, /waiting for another helm on release karpenter: it is pending-install/)
       assert.match(err, /removing kube-system\/sh\.helm\.release\.v1\.karpenter\.v1, pending-install/)
       assert.deepEqual(releases(), [

@@ -158,13 +158,32 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
     await kubectl('delete', 'captmachinedeployment/twin', 'captmachine/lost', '--timeout=60s')
     await captOk('rollout', 'status', 'workers')
     assert.equal((await machines()).length, 1)
-    for (const [what, spec, expected] of [
-      ['an empty selector', { selector: {} }, /an empty selector would select every machine/],
-      ['negative replicas', { replicas: -1 }, /spec\.replicas/],
-      ['no way to replace', { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } }, /cannot both be 0/],
+    for (const [what, wrong, expected] of [
+      [
+        'an empty selector',
+        { selector: {} },
+        /spec\.selector: .*an empty selector would select every.*: set matchLabels/,
+      ],
+      [
+        'another selector',
+        { selector: { matchLabels: { pool: 'x' } } },
+        /must match template.*give both the same labels/,
+      ],
+      ['negative replicas', { replicas: -1 }, /spec\.replicas: .*-1.* greater than or equal to 0/],
+      [
+        'no way to replace',
+        { strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } },
+        /spec\.strategy\.rollingUpdate: .*cannot both be 0: .*; set one of them to 1 or more/,
+      ],
+      [
+        'a type of no known form',
+        { template: { ...deployment.spec.template, spec: { ...spec, instanceType: 'big' } } },
+        /spec\.template\.spec\.instanceType: .*big/,
+      ],
     ] as const) {
       const file = join(shipped.folder, 'refused.yaml')
-      writeFileSync(file, stringify({ ...deployment, spec: { ...deployment.spec, ...spec } }))
+      const metadata = { ...deployment.metadata, name: 'refused' }
+      writeFileSync(file, stringify({ ...deployment, metadata, spec: { ...deployment.spec, ...wrong } }))
       const { code, err } = await shipped.kubectl(home.kubeconfig, ['apply', '-f', file])
       assert.equal(code, 1, what)
       assert.match(err, expected)
