@@ -54,6 +54,8 @@ export const isOrdinary = (reason: string): boolean => ORDINARY.has(reason) || r
 interface Advice {
   readonly why: string
   readonly todo: string
+  /** The message itself ends with what to do in this case. */
+  readonly isInMessage?: true
 }
 
 /** What people can do about a wait that does not end by itself. */
@@ -159,16 +161,18 @@ const ADVICE: Readonly<Record<string, Advice>> = {
     todo: 'delete the Cluster instead: capt delete cluster CLUSTER',
   },
   StillUsed: {
-    why: 'what uses it would be left without it',
+    why: 'what uses it would be left without it; it goes by itself when nothing does',
     todo: 'delete what the message names, or let it use another one',
+    isInMessage: true,
   },
   StillInUse: {
     why: 'what uses it would be left without it',
     todo: 'remove what the message names from the workload cluster; the deletion goes on by itself then',
   },
   InUse: {
-    why: 'what uses it would be left without it',
+    why: 'what uses it would be left without it; it goes by itself when nothing does',
     todo: 'delete what the message names, or let it use another one',
+    isInMessage: true,
   },
   RetryScheduled: {
     why: 'another attempt follows by itself',

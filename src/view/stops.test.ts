@@ -6,6 +6,7 @@ import { applyBranch } from './apply-branch.ts'
 import type { Branch } from './branch.ts'
 import { clusterTree } from './cluster-tree.ts'
 import { nameCauses, plain, renderStops, renderTree, stopsIn } from './render.ts'
+import { stopOf } from './stops.ts'
 
 const AT = '2026-01-01T00:00:00Z'
 const NOW = Date.parse('2026-01-01T00:10:00Z')
@@ -346,6 +347,16 @@ describe('the tree', () => {
     assert.match(text, /CAPTControlPlane\/demo +stalled +Broken +10m$/m)
     assert.match(text, /^Since +10m ago \(2026-01-01T00:00:00Z\)$/m)
     assert.match(text, /^Nothing is lost +\S/m)
+  })
+})
+
+describe('a deletion that something in use holds', () => {
+  it('shows who uses it as the cause, and what the message says to do as the next step', () => {
+    const pipeline = ours('AddonPipeline', waits('StillUsed', 'AddonDeliveries follow it: demo. Delete them'))
+    assert.partialDeepStrictEqual(stopOf(pipeline, 'waiting'), {
+      what: 'AddonDeliveries follow it: demo',
+      todo: 'Delete them',
+    })
   })
 })
 

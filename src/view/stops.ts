@@ -25,11 +25,12 @@ export function stopOf(object: AnyObject, state: State): Stop | undefined {
     }
   if (condition.status === 'True' && condition.type === 'Ready') return undefined
   if (isOrdinary(condition.reason)) return undefined
-  const { why, todo } = adviceFor(condition.reason)
+  const { why, todo, isInMessage } = adviceFor(condition.reason)
+  const [what, hint] = isInMessage ? splitHint(condition.message) : [condition.message, '']
   return {
-    what: condition.message || condition.reason,
+    what: what || condition.reason,
     why,
-    todo: `${todo}${explanation(condition.message)}`,
+    todo: `${hint || todo}${explanation(condition.message)}`,
     ...sinceOf(condition.lastTransitionTime),
     ...(condition.reason === 'RetryScheduled' ? {} : { safe: UNCHANGED }),
   }

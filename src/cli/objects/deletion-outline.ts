@@ -1,8 +1,18 @@
 // What a deletion takes away and in which order, and what remains, before anybody is asked.
-import { type AnyObject, CLUSTER_NAME_LABEL, isAdopted, type KindRef, WorkspaceTemplateApply } from '#api'
+import {
+  AddonDelivery,
+  AddonPipeline,
+  type AnyObject,
+  CLUSTER_NAME_LABEL,
+  isAdopted,
+  type KindRef,
+  WorkspaceTemplate,
+  WorkspaceTemplateApply,
+} from '#api'
 import type { Connected } from '#kube'
 import { counted } from '#lib'
 import { type ClusterObjects, readClusterObjects } from '#view'
+import { listIn } from './list.ts'
 
 interface Target {
   readonly kind: KindRef
@@ -16,6 +26,8 @@ export async function deletionOutline({ kind, namespace, name }: Target, connect
     const objects = await readClusterObjects(kind, name, { ...connected, namespace })
     return outline(title, clusterSteps(objects), clusterRemains(objects))
   }
+  const users = await usersOf({ kind, namespace, name }, connected)
+  if (users.length > 0) return `${title} goes when nothing uses it any more\n  What uses it:\n${indented(users)}`
   if (kind.kind !== WorkspaceTemplateApply.kind) return outline(title, [], [])
   const apply = await connected.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
   const owner = apply?.metadata.labels?.[CLUSTER_NAME_LABEL]
@@ -25,13 +37,30 @@ export async function deletionOutline({ kind, namespace, name }: Target, connect
   ])
 }
 
+const indented = (lines: readonly string[]): string => lines.map((line) => `     ${line}\n`).join('')
+
+/** What a pipeline or a template is held by. */
+async function usersOf({ kind, namespace, name }: Target, { objects }: Connected): Promise<readonly string[]> {
+  const names = ({ metadata }: AnyObject, ref: { readonly name: string; readonly namespace?: string }) =>
+    ref.name === name && (ref.namespace ?? metadata.namespace) === namespace
+  const nameOf = (object: AnyObject) => `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`
+  if (kind.kind === AddonPipeline.kind)
+    return (await listIn<AddonDelivery>(objects, AddonDelivery, undefined))
+      .filter((one) => names(one, one.spec.pipelineRef))
+      .map(nameOf)
+  if (kind.kind === WorkspaceTemplate.kind)
+    return (await listIn<WorkspaceTemplateApply>(objects, WorkspaceTemplateApply, undefined))
+      .filter((one) => names(one, one.spec.templateRef))
+      .map(nameOf)
+  return []
+}
+
 function outline(title: string, steps: readonly string[], remains: readonly string[]): string {
   const lines = steps.map((step, i) => `  ${i + 1}. ${step}\n`)
-  const kept = remains.map((one) => `     ${one}\n`)
   return [
     `${title} goes${steps.length > 0 ? ', in this order:' : ''}\n`,
     ...lines,
-    ...(kept.length > 0 ? ['  What remains:\n', ...kept] : []),
+    ...(remains.length > 0 ? ['  What remains:\n', indented(remains)] : []),
   ].join('')
 }
 

@@ -11,7 +11,7 @@ import {
   WorkspaceTemplate,
   WorkspaceTemplateApply,
 } from '#api'
-import { type Connected, isKubeError, type Objects, servedKind } from '#kube'
+import { type Connected, type Objects, servedKind } from '#kube'
 import { formatDuration, isCaptError, sleep } from '#lib'
 import {
   clusterTree,
@@ -23,6 +23,7 @@ import {
   renderStops,
 } from '#view'
 import { EXIT, Interrupted, type Io } from '../command.ts'
+import { listIn, unseen } from '../objects/list.ts'
 import { renderOptions } from '../output.ts'
 import { reportCluster } from './cluster.ts'
 import { createReporter, type Reporter } from './reporter.ts'
@@ -185,20 +186,4 @@ async function labelsReached(delivery: AddonDelivery, cluster: AnyObject, object
   const { name, namespace = keyOf(delivery).namespace! } = delivery.spec.pipelineRef
   const pipeline = await objects.get<AddonPipeline>(AddonPipeline, { namespace, name }).catch(unseen)
   return pipeline ? [[delivery, followsLabels(delivery, pipeline, cluster)]] : []
-}
-
-async function listIn<T extends AnyObject>(objects: Objects, kind: KindRef, namespace: string | undefined) {
-  const found: T[] = []
-  try {
-    for await (const object of objects.list<T>(kind, namespace === undefined ? {} : { namespace })) found.push(object)
-  } catch (error) {
-    unseen(error)
-  }
-  return found
-}
-
-/** What this person may not read, or this server does not have, is not waited for. */
-function unseen(error: unknown): undefined {
-  if (!isKubeError(error, 'Forbidden', 'KindNotServed')) throw error
-  return undefined
 }

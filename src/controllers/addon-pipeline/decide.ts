@@ -1,7 +1,7 @@
 // Decides the next step for one AddonPipeline: deliveries for selected Clusters, and its newest revision for those whose wave has
 // come. Pure: same observation, same decision.
 import { keyText } from '#api'
-import { act, type Decision, done, hasFinalizer, stalled, waiting } from '#runtime'
+import { act, type Decision, done, hasFinalizer, names, stalled, waiting } from '#runtime'
 import { PIPELINE_FINALIZER } from '../addon-delivery/names.ts'
 import { type ObservedPipeline, type PipelineAction, servedBy } from './observed.ts'
 import { decideRollout } from './rollout.ts'
@@ -12,17 +12,28 @@ export function decide(observed: ObservedPipeline): Decision<PipelineAction> {
   if (pipeline.metadata.deletionTimestamp) {
     if (!isHeld) return done
     if (deliveries.length === 0) return act<PipelineAction>({ do: 'remove-finalizer' })
-    const names = deliveries
-      .map(({ name }) => name)
-      .sort()
-      .join(', ')
-    return waiting('StillUsed', `AddonDeliveries follow this pipeline: ${names}`)
+    return waiting('StillUsed', stillUsedText(observed))
   }
   if (observed.fault) return stalled('PipelineInvalid', observed.fault.message, observed.fault.hint)
   if (!isHeld) return act<PipelineAction>({ do: 'add-finalizer' })
   const actions = actionsOf(observed)
   if (actions.length > 0) return act(...actions)
   return (rollout && decideRollout(rollout)) ?? done
+}
+
+/** So many followers are named in a message. */
+const NAMED = 5
+
+/** Who follows it and what to do about it: nothing else ends this wait. */
+function stillUsedText({ pipeline, deliveries }: ObservedPipeline): string {
+  const followers = deliveries
+    .map(({ namespace, name }) =>
+      namespace === pipeline.metadata.namespace ? { name } : { name: `${namespace}/${name}` },
+    )
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const more = followers.length > NAMED ? ` and ${followers.length - NAMED} more` : ''
+  const todo = 'Delete them to take their add-ons away (capt delete adeliv NAME), or delete their Clusters'
+  return `AddonDeliveries follow this pipeline: ${names(followers.slice(0, NAMED))}${more}. ${todo}`
 }
 
 function actionsOf({

@@ -209,6 +209,8 @@ describe('a template', () => {
     assert.partialDeepStrictEqual(decideTemplate({ template: going, users, updating: 0 }), {
       is: 'waiting',
       reason: 'InUse',
+      message:
+        'These applies use it: a. Let them, or the clusters they belong to, name another template, or delete them',
     })
     assert.partialDeepStrictEqual(decideTemplate({ template: going, users: [], updating: 0 }), {
       actions: [{ do: 'remove-finalizer' }],

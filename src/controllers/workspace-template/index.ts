@@ -102,7 +102,8 @@ export function decide({ template, users, isCounting }: Observed): Decision<Acti
   }
   if (users.length === 0) return hasFinalizer ? act({ do: 'remove-finalizer' }) : done
   const more = users.length > NAMED ? ` and ${users.length - NAMED} more` : ''
-  return waiting('InUse', `It is deleted when nothing uses it any more: ${names(users.slice(0, NAMED))}${more}`)
+  const todo = 'Let them, or the clusters they belong to, name another template, or delete them'
+  return waiting('InUse', `These applies use it: ${names(users.slice(0, NAMED))}${more}. ${todo}`)
 }
 
 function statusOf({ users, updating }: Observed): StatusReport {

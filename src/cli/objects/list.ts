@@ -1,0 +1,20 @@
+// Lists what this person may read.
+import type { AnyObject, KindRef } from '#api'
+import { isKubeError, type Objects } from '#kube'
+
+/** Of every namespace where none is given. */
+export async function listIn<T extends AnyObject>(objects: Objects, kind: KindRef, namespace: string | undefined) {
+  const found: T[] = []
+  try {
+    for await (const object of objects.list<T>(kind, namespace === undefined ? {} : { namespace })) found.push(object)
+  } catch (error) {
+    unseen(error)
+  }
+  return found
+}
+
+/** What this person may not read, or this server does not have, counts as absent. */
+export function unseen(error: unknown): undefined {
+  if (!isKubeError(error, 'Forbidden', 'KindNotServed')) throw error
+  return undefined
+}
