@@ -380,6 +380,17 @@ describe('an apply that is tried again', () => {
     assert.match(text, /^Deadline +attempt 2 of 6 \(spec\.retry\.limit\)$/m)
   })
 
+  it('says each command once, also where the hint has it', () => {
+    const todoOf = (hint: string) => {
+      const one = apply(waits('RetryScheduled', 'x'), { lastError: { ...error, hint }, attempts: 1, run: run('apply') })
+      return applyBranch(one).stop?.todo ?? ''
+    }
+    const { name } = apply([]).metadata
+    for (const hint of ['wait', `make room, then: capt retry ${name}`, `capt logs ${name} shows the whole output`])
+      for (const command of ['capt retry', 'capt logs'])
+        assert.equal(todoOf(hint).split(`${command} ${name}`).length, 2, todoOf(hint))
+  })
+
   it('names the field that a variable comes from', () => {
     const one = apply(waits('RetryScheduled', 'x'), { lastError: error, attempts: 1, run: run('apply') })
     const owner = { apiVersion: 'x/v1', kind: 'CAPTCluster', name: 'demo', uid: 'uid-CAPTCluster' }

@@ -112,7 +112,13 @@ export function applyStop(apply: WorkspaceTemplateApply, state: State): Stop | u
       ? stalledWhy(stalled.reason, error.kind ?? '', attempt)
       : runs ||
         `attempt ${attempt} failed; ${ready?.reason === 'RetryScheduled' ? 'another one follows by itself' : (ready?.message.split('\n')[0] ?? '')}`,
-    todo: `${hint}${explanation(text, error.code)}${hint.includes(`capt retry ${name}`) ? '' : `; capt retry ${name} starts another attempt at once`}; capt logs ${name} shows the run${keepsHint}`,
+    todo: [
+      `${hint}${explanation(text, error.code)}`,
+      ...(hint.includes(`capt retry ${name}`) ? [] : [`capt retry ${name} starts another attempt at once`]),
+      ...(hint.includes(`capt logs ${name}`) ? [] : [`capt logs ${name} shows the run`]),
+    ]
+      .join('; ')
+      .concat(keepsHint),
     ...sinceOf(apply.status?.run?.finishedAt ?? (isStalled ? stalled : ready)?.lastTransitionTime),
     ...timesOf(apply, isStalled ? stalled.reason : ''),
     safe: savedText(apply),

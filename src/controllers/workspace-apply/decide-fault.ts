@@ -55,7 +55,7 @@ export const textOf = ({ address, message }: RunFault): string =>
   address === undefined ? message : `${address}: ${message}`
 
 function afterLast({ hint }: RunFault, retried: boolean, name: string): string {
-  return retried ? `${hint}; capt retry ${name} starts again` : hint
+  return retried && !hint.includes(`capt retry ${name}`) ? `${hint}; capt retry ${name} starts again` : hint
 }
 
 /** No further attempt may begin: the time for deletion is over, or is over before the next attempt is due. */

@@ -327,6 +327,12 @@ describe('credentials that come from no Secret', () => {
       assert.equal((await look(aRun(verb, { attempt: 3 }))).dueInSeconds, 120)
     })
 
+  it('that were refused leave a hint whose commands name the apply', async () => {
+    const fault = { ...REJECTED, hint: 'allow the action, then: capt retry' }
+    const { view } = await look(aRun('apply', { fault }))
+    assert.equal(view.record?.run?.fault?.hint, 'allow the action, then: capt retry a')
+  })
+
   it('are replaced when a destroy gets a Secret of its own; from then on that Secret is compared', async () => {
     const spec = { credentialsRef: { name: 'aws' } }
     assert.equal((await look(aRun('destroy', { attempt: 5 }), spec)).credentialsChanged, true)

@@ -33,6 +33,7 @@ import {
 import type { Projected } from '#kube'
 import { isCaptError, parseDuration } from '#lib'
 import type { World } from '#runtime'
+import { nameCommands } from '../shared/ways-out.ts'
 import { type ApprovalOptions, DEFAULT_APPROVAL, type ObservedApproval, observeApproval } from './approval/approval.ts'
 import { asTarget, observeSpeculation, type Speculation } from './approval/speculation.ts'
 import { cycleOf, dependentsOf, refText, unreadyOf } from './dependencies.ts'
@@ -158,13 +159,22 @@ export async function observeApply(
   }
 }
 
+/** The hint goes to conditions, events and people, so its commands must work as they stand. */
+function withNamedCommands(view: WorkspaceView, name: string): WorkspaceView {
+  const { record } = view
+  if (!record?.run?.fault) return view
+  const { run } = record
+  const fault = { ...run.fault!, hint: nameCommands(run.fault!.hint, name) }
+  return { ...view, record: { ...record, run: { ...run, fault } } }
+}
+
 /** An unreadable record counts as unknown; other sources are read instead. */
 async function observeRun(
   engine: Engine,
   key: { readonly namespace: string; readonly name: string },
 ): Promise<{ readonly view: WorkspaceView; readonly isRecordDamaged: boolean }> {
   try {
-    return { view: await engine.observe(key), isRecordDamaged: false }
+    return { view: withNamedCommands(await engine.observe(key), key.name), isRecordDamaged: false }
   } catch (error) {
     if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
     return { view: { record: undefined, activity: 'idle', cancelling: false }, isRecordDamaged: true }
