@@ -55,14 +55,15 @@ function openStdout(): NodeJS.WriteStream {
 }
 
 /** Streams are made when they are used: a runner needs none of them. */
-function sink(open: () => NodeJS.WriteStream): Sink {
+export function sink(open: () => NodeJS.WriteStream): Sink {
   return {
     write: (text) => void open().write(text),
     get isTerminal() {
       return open().isTTY === true
     },
     get columns() {
-      return open().columns ?? 120
+      // A terminal that nobody has given a size reports 0.
+      return open().columns || 120
     },
   }
 }

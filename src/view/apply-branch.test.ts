@@ -42,3 +42,10 @@ describe('An apply that runs', () => {
       assert.equal(applyBranch({ ...anApply(), status } as unknown as WorkspaceTemplateApply).fact, fact)
     })
 })
+
+describe('An apply that no controller has reported on', () => {
+  it('is pending, in the word of its state too', () => {
+    const { word, state } = applyBranch({ ...anApply(), status: {} } as unknown as WorkspaceTemplateApply)
+    assert.deepEqual([word, state], ['pending', 'unknown'])
+  })
+})

@@ -1,7 +1,7 @@
 // A WorkspaceTemplateApply as a branch: what Terraform did, does, or stopped at.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { counted, ownValue } from '#lib'
-import { type Branch, type State, stateOf } from './branch.ts'
+import { type Branch, type State, stateOf, wordOf } from './branch.ts'
 import { nameFields } from './fields.ts'
 import { applyStop, isRunning } from './stops.ts'
 
@@ -19,7 +19,7 @@ export function applyBranch(apply: WorkspaceTemplateApply): Branch {
           ? apply.status?.run?.verb === 'destroy'
             ? 'destroying'
             : 'applying'
-          : state,
+          : wordOf(state),
     fact: nameFields(factOf(apply, state), apply),
     ...(stop ? { label: labelOf(apply) } : {}),
     ...(ready ? { since: ready.lastTransitionTime } : {}),

@@ -41,7 +41,7 @@ const WORD: Record<State, string> = {
   stalled: 'stalled',
   paused: 'paused',
   deleting: 'deleting',
-  unknown: 'unknown',
+  unknown: 'pending',
 }
 
 export const wordOf = (state: State): string => WORD[state]

@@ -14,7 +14,7 @@ const GROUPS: readonly (readonly [Group | undefined, string])[] = [
   ['attention', 'Need attention'],
   ['progress', 'In progress'],
   ['ready', 'Ready'],
-  ['other', 'Paused or unknown'],
+  ['other', 'Paused or pending'],
 ]
 const ORDERS: readonly (readonly [Order, string])[] = [
   ['attention', 'Attention first'],
