@@ -12,7 +12,7 @@ import {
 import type { Connected } from '#kube'
 import { counted } from '#lib'
 import { type ClusterObjects, readClusterObjects } from '#view'
-import { listIn } from './list.ts'
+import { listIn, unseen } from './list.ts'
 
 interface Target {
   readonly kind: KindRef
@@ -28,12 +28,35 @@ export async function deletionOutline({ kind, namespace, name }: Target, connect
   }
   const users = await usersOf({ kind, namespace, name }, connected)
   if (users.length > 0) return `${title} goes when nothing uses it any more\n  What uses it:\n${indented(users)}`
+  if (kind.kind === AddonDelivery.kind) {
+    const delivery = await connected.objects.get<AddonDelivery>(AddonDelivery, { namespace, name })
+    return delivery ? deliveryOutline(title, delivery, connected) : outline(title, [], [])
+  }
   if (kind.kind !== WorkspaceTemplateApply.kind) return outline(title, [], [])
   const apply = await connected.objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
   const owner = apply?.metadata.labels?.[CLUSTER_NAME_LABEL]
   return outline(title, apply ? applySteps([apply]) : [], [
     ...(apply ? keptResources([apply]) : []),
     ...(owner === undefined ? [] : [`Cluster ${owner}, which makes this apply again: delete the cluster instead`]),
+  ])
+}
+
+/** The cluster lives on; a pipeline that still selects it brings the add-ons again. */
+async function deliveryOutline(title: string, delivery: AddonDelivery, { objects }: Connected): Promise<string> {
+  const { clusterName, pipelineRef } = delivery.spec
+  const delivered = (delivery.status?.stages ?? []).filter(
+    ({ state, adopted }) => state !== 'NotWanted' && adopted === undefined,
+  )
+  const names = delivered.map((stage) => stage.name).reverse()
+  const nodes = delivered.some(({ component }) => component === 'karpenter')
+    ? ', with the nodes that Karpenter made'
+    : ''
+  const key = { name: pipelineRef.name, namespace: pipelineRef.namespace ?? delivery.metadata.namespace! }
+  const pipeline = await objects.get<AddonPipeline>(AddonPipeline, key).catch(unseen)
+  const isFollowed = pipeline !== undefined && pipeline.metadata.deletionTimestamp === undefined
+  return outline(title, names.length > 0 ? [`add-ons that capt delivered: ${names.join(', ')}${nodes}`] : [], [
+    `Cluster ${clusterName}`,
+    ...(isFollowed ? [`AddonPipeline ${key.name}, which makes this delivery again while it selects the Cluster`] : []),
   ])
 }
 

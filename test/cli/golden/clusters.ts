@@ -216,6 +216,7 @@ export const CLUSTERS: Table = {
       'delete cluster blog --dry-run',
       'delete wtapply blog-vpc --dry-run',
       'delete apipe default --dry-run',
+      'delete adeliv blog --dry-run',
       { line: 'delete -f - --dry-run', stdin: OLDER.replace('old', 'blog') },
       { line: 'delete wtapply scratch', terminal: true, stdin: 'n\n' },
       'delete wtapply scratch --yes',
