@@ -58,7 +58,7 @@ export function helmAt({ path, env, timeoutMs, signal, kubeconfig }: HelmOptions
       )
     },
     async uninstall(name, namespace) {
-      // helm before 3.13 cannot be told to ignore that there is none; helm 4 has no --all.
+      // helm before 3.13 has no option that ignores a missing release; helm 4 has no --all.
       const states = ['--deployed', '--failed', '--pending', '--uninstalling']
       const found = await run(['list', '--short', '--filter', `^${name}$`, '--namespace', namespace, ...states])
       if (found.trim() !== '') await run(['uninstall', name, '--namespace', namespace, ...wait])
