@@ -139,6 +139,7 @@ describe('the alerts, for a manager where something is broken', () => {
     await make('locked', MAKES)
     await untilApply('locked', isApplied)
     assertSilent(await world.scrape(), ...alerts.map(({ alert }) => alert))
+    assert.equal((await world.health()).status, 200)
   })
 
   it('CaptWorkspaceStalled, CaptRunsFail: four runs fail', async () => {
@@ -243,6 +244,15 @@ describe('the alerts, for a manager where something is broken', () => {
       await connection
     }
     await fires(alert, waits, 6)
+    // After fifteen minutes a restart would help, says the probe; once the reconcile has ended, no more.
+    const isOverdue = async () => {
+      world.pass(16)
+      return /^fail reconciles: captcontrolplane works on capt-system\/\S+ for \d+ seconds$/m.test(
+        (await world.health()).said,
+      )
+    }
+    await waitUntil('it is not healthy', isOverdue, TIMEOUT_MS, world.log)
+    await waitUntil('it is healthy', async () => (await world.health()).status === 200, TIMEOUT_MS, world.log)
   })
 
   it('CaptReconcilesFail: the API server refuses every status, as with the CRDs of another release', async () => {

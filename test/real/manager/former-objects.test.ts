@@ -133,6 +133,20 @@ describe('objects of an earlier version', () => {
     )
   })
 
+  it('take the manifests of that version again: nothing changes, and nothing is run', async () => {
+    const generations = async () =>
+      (await readAll()).map(({ kind, object: { metadata } }) => [kind.kind, metadata.name, metadata.generation])
+    const before = await generations()
+    const manifests = readFileSync(join(folder, 'simulation.yaml'), 'utf8').split(/^---\n/m)
+    const ours = manifests.filter((text) => KINDS.some(({ kind }) => text.includes(`\nkind: ${kind}\n`)))
+    assert.equal(ours.length, 4)
+    kube.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], ours.join('---\n'))
+    assert.deepEqual(await generations(), before)
+    capt('plan', 'demo-vpc', '-o', 'json')
+    for (const [name, { run, history }] of await readRecords())
+      assert.deepEqual([run?.id, history.length], [records.get(name)!.run?.id, 1], name)
+  })
+
   it('are deleted through the state of then, and nothing that was kept for them is left', async () => {
     for (const name of APPLIES) {
       await there.objects.delete(WorkspaceTemplateApply, apply(name))

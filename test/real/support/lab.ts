@@ -8,6 +8,7 @@ import { createServer } from 'node:net'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthority, issueCertificate } from '#lib'
+import { planted } from '../../support/secrets/planted.ts'
 
 export const VERSIONS = {
   kube: 'v1.33.13',
@@ -228,7 +229,7 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     ips: ['127.0.0.1', '10.96.0.1'],
     days: 2,
   })
-  const secrets = Object.fromEntries(LAB_USERS.map((user) => [user, randomBytes(16).toString('hex')]))
+  const secrets = Object.fromEntries(LAB_USERS.map((user) => [user, planted(randomBytes(16).toString('hex'))]))
   const tokenOf = (user: LabUser): string => secrets[user]!
   const token = tokenOf('admin')
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -1,7 +1,7 @@
 // A management cluster with core Cluster API and the built capt manager, and further API servers as workload clusters whose
 // controllers are played by the simulation actors, through the real API.
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ALL_KINDS, type ClusterApiVersion, type Key, PodKind, toCustomResourceDefinition } from '#api'
@@ -70,8 +70,9 @@ export async function startManagerProcess(
     workDir,
     async stop() {
       await daemon.stop()
-      const log = existsSync(daemon.log) ? readFileSync(daemon.log, 'utf8') : ''
-      assert.deepEqual(leaksIn(log), [], 'secrets in the log of the manager')
+      const ofRuns = globSync('**/*.log', { cwd: workDir }).map((path) => join(workDir, path))
+      for (const log of [daemon.log, ...ofRuns].filter((path) => existsSync(path)))
+        assert.deepEqual(leaksIn(readFileSync(log, 'utf8')), [], `secrets in ${log}`)
     },
   }
 }

@@ -19,6 +19,8 @@ export interface ScrapedManager {
   /** What it logged. */
   log(): string
   scrape(): Promise<Scrape>
+  /** What /healthz answers. */
+  health(): Promise<{ readonly status: number; readonly said: string }>
   /** Its machine is lost: the manager, its runs and what they started end without a word. */
   lose(): Promise<void>
   /** Moves its clock on. */
@@ -40,6 +42,7 @@ export async function scrapedManager(): Promise<ScrapedManager> {
   writeSecret(days, '0')
   let minutes = 0
   let port = 0
+  let healthPort = 0
   let running: Running | undefined
 
   async function scrape(): Promise<Scrape> {
@@ -50,10 +53,16 @@ export async function scrapedManager(): Promise<ScrapedManager> {
     folder,
     cluster,
     scrape,
+    async health() {
+      const answer = await fetch(`http://127.0.0.1:${healthPort}/healthz`)
+      return { status: answer.status, said: await answer.text() }
+    },
     log: () => running?.err().slice(-3000) ?? '',
     async start(env) {
       port = await freePort()
-      const words = ['manager', '--kubeconfig', kubeconfig, '--health-probe-bind-address=0', '--concurrent-runs=1']
+      healthPort = await freePort()
+      const probes = `--health-probe-bind-address=127.0.0.1:${healthPort}`
+      const words = ['manager', '--kubeconfig', kubeconfig, probes, '--concurrent-runs=1']
       const clock = { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: days }
       running = shipped.start([...words, `--metrics-bind-address=127.0.0.1:${port}`], { env: { ...clock, ...env } })
       const answers = async () => (await scrape()).samples.size > 0
