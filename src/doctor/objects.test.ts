@@ -193,6 +193,7 @@ const CASES: readonly (readonly [string, readonly Finding[], readonly Expected[]
         } as never,
         applies: [],
         deliveries: [],
+        hasDelivery: false,
       },
       0,
     ).findings,
@@ -200,8 +201,24 @@ const CASES: readonly (readonly [string, readonly Finding[], readonly Expected[]
   ],
 ]
 
+const asking = (hasDelivery: boolean, age: number, labels: object = { 'fluxcd.io/enabled': 'true' }) => {
+  const cluster = object('Cluster', ready, {}, { labels, creationTimestamp: at(age) })
+  return examineCluster({ cluster: { ...cluster, spec: {} } as never, applies: [], deliveries: [], hasDelivery }, NOW)
+    .findings
+}
+const UNSERVED: readonly (typeof CASES)[number][] = [
+  [
+    'a Cluster that asks for add-ons, and that no pipeline serves',
+    asking(false, 3600),
+    [{ word: 'add-on', weight: 'person', what: /label fluxcd\.io\/enabled asks .* no AddonPipeline/, todo: /apply/ }],
+  ],
+  ['a Cluster whose add-ons a pipeline brings', asking(true, 3600), []],
+  ['a Cluster that asks since a moment', asking(false, 5), []],
+  ['a Cluster that asks for none', asking(false, 3600, { 'fluxcd.io/enabled': 'no' }), []],
+]
+
 describe('the doctor', () => {
-  for (const [name, found, expected] of CASES)
+  for (const [name, found, expected] of [...CASES, ...UNSERVED])
     it(`${expected.length === 0 ? 'finds nothing in' : 'reports'} ${name}`, () => {
       assert.deepEqual(
         found.map(({ word, weight }) => ({ word, weight })),

@@ -1,7 +1,8 @@
 // What is wrong with one object, from what it reports of itself: stopped, failing, not ready for more than a minute,
 // add-ons that do not work, things that a teardown left. Pure: the same object and time, the same findings.
 import { type AddonDelivery, type AnyObject, conditionOf, type WorkspaceTemplateApply } from '#api'
-import { redact } from '#lib'
+import { defaultPipeline } from '#controllers'
+import { hasLabels, redact } from '#lib'
 import {
   type ClusterObjects,
   clusterTree,
@@ -133,13 +134,40 @@ function leftoverFindings(object: AnyObject): readonly Finding[] {
 }
 
 /** A Cluster reports for its parts, which are examined themselves; only what it refers to in vain is its own. */
-export function examineCluster(objects: ClusterObjects, nowMs: number): Examined {
+export function examineCluster(objects: ExaminedCluster, nowMs: number): Examined {
   const { stop } = clusterTree(objects)
   const { metadata } = objects.cluster
   const findings: readonly Finding[] = stop
     ? [{ word: 'missing', weight: 'person', what: stop.what, todo: stop.todo }]
     : []
-  return { name: `Cluster/${metadata.name}`, fact: '', findings: [...findings, ...unreachableFindings(objects, nowMs)] }
+  return {
+    name: `Cluster/${metadata.name}`,
+    fact: '',
+    findings: [...findings, ...unreachableFindings(objects, nowMs), ...unservedFindings(objects, nowMs)],
+  }
+}
+
+export interface ExaminedCluster extends ClusterObjects {
+  /** A pipeline serves the Cluster. */
+  readonly hasDelivery: boolean
+}
+
+const REQUESTS = defaultPipeline('').spec.stages.flatMap(({ enabledBy = [] }) => enabledBy)
+
+/** It asks for add-ons, and no pipeline brings any: nothing else would say so. */
+function unservedFindings({ cluster, hasDelivery }: ExaminedCluster, nowMs: number): readonly Finding[] {
+  const { labels, creationTimestamp, deletionTimestamp } = cluster.metadata
+  const asked = REQUESTS.find(({ key, value }) => hasLabels(labels, { [key]: value }))
+  if (hasDelivery || !asked || deletionTimestamp || !isOld(creationTimestamp, nowMs)) return []
+  return [
+    {
+      word: 'add-on',
+      weight: 'person',
+      what: `the label ${asked.key} asks for an add-on, and no AddonPipeline serves the Cluster`,
+      todo: 'apply a pipeline that selects it; a start of capt brings the shipped one back. What there is:',
+      command: 'capt get addonpipelines -A',
+    },
+  ]
 }
 
 /** The workload API of a control plane that was there once does not answer. */

@@ -18,7 +18,8 @@ import {
 import { examineWorkspace, isUnreadable, type WorkspaceExam } from '#engine'
 import { type Connected, ignore, servedKind } from '#kube'
 import { CaptError, isCaptError, messageOf, redact } from '#lib'
-import { type ClusterObjects, readClusterObjects } from '#view'
+import { readClusterObjects } from '#view'
+import type { ExaminedCluster } from './objects.ts'
 import type { AskKeyAge } from './static-keys.ts'
 import { type CloudState, isInAws, type ObservedWorkspace } from './workspace.ts'
 
@@ -40,7 +41,7 @@ interface Scope {
   /** The other objects of ours that may have stopped. */
   readonly others: readonly AnyObject[]
   /** Clusters with the parts they refer to, as far as these exist. */
-  readonly clusters: readonly ClusterObjects[]
+  readonly clusters: readonly ExaminedCluster[]
 }
 
 /** What to examine: the whole namespace, the cluster or apply of that name, or the object of a kind. */
@@ -71,6 +72,7 @@ async function readNamespace(connected: Connected): Promise<Scope> {
   const list = <T extends AnyObject>(kind: KindRef) => listed<T>(connected, kind)
   const infrastructures = await list<CAPTCluster>(CAPTCluster)
   const controlPlanes = await list<CAPTControlPlane>(CAPTControlPlane)
+  const deliveries = await list<AddonDelivery>(AddonDelivery)
   const named = <T extends AnyObject>(all: readonly T[], name: string | undefined) =>
     all.find(({ metadata }) => metadata.name === name)
   const clusters = (await listClusters(connected)).map((cluster) => {
@@ -83,12 +85,13 @@ async function readNamespace(connected: Connected): Promise<Scope> {
       ...(controlPlane ? { controlPlane } : {}),
       applies: [],
       deliveries: [],
+      hasDelivery: deliveries.some(({ spec }) => spec.clusterName === cluster.metadata.name),
     }
   })
   const rest = [
     // An installation of an older version does not serve them.
     (await list(CAPTMachinePool).catch(ignore('KindNotServed'))) ?? [],
-    await list(AddonDelivery),
+    deliveries,
     await list(AddonPipeline),
     await list(WorkspaceTemplate),
   ]
@@ -118,7 +121,7 @@ async function readCluster(name: string, connected: Connected): Promise<Scope> {
   const found = await readClusterObjects(await servedKind(connected, clusterKind), name, connected)
   const { applies, infrastructure, controlPlane, pools = [], deliveries } = found
   const others = [infrastructure, controlPlane, ...pools, ...deliveries].flatMap((one) => one ?? [])
-  return { applies, others, clusters: [found] }
+  return { applies, others, clusters: [{ ...found, hasDelivery: deliveries.length > 0 }] }
 }
 
 async function listed<T extends AnyObject>({ objects, namespace }: Connected, kind: KindRef): Promise<readonly T[]> {
