@@ -34,7 +34,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'stories',
     globs: ['test/{stories,support}/**/*.test.ts'],
-    budgetSeconds: 300,
+    budgetSeconds: 285,
     filesAtOnce: 3,
     longest: ['test/stories/karpenter/existing-cluster.test.ts', 'test/stories/files/installer.test.ts'],
     by: 'make test',
@@ -42,7 +42,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: 'shipped',
     globs: ['test/shipped/**/*.test.ts'],
-    budgetSeconds: 345,
+    budgetSeconds: 360,
     filesAtOnce: 3,
     longest: ['test/shipped/docs.test.ts', 'test/shipped/aws.test.ts', 'test/shipped/demo.test.ts'],
     by: 'make test',
