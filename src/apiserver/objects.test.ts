@@ -272,6 +272,44 @@ describe('objects over HTTP', () => {
     refused(await api.call('POST', `${path}/p/eviction`, {}), 404, 'NotFound', /pods "p" not found/)
   })
 
+  it('are evicted as far as their disruption budget allows', async () => {
+    const [pods, budgets] = [
+      '/api/v1/namespaces/default/pods',
+      '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
+    ]
+    const labels = { app: 'guarded' }
+    for (const name of ['g1', 'g2']) {
+      await api.call('POST', pods, { metadata: { name, labels }, spec: { containers: [{ name: 'c', image: 'x' }] } })
+      const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }
+      await api.call('PATCH', `${pods}/${name}/status`, { status }, { type: MERGE })
+    }
+    const spec = { minAvailable: 1, selector: { matchLabels: labels } }
+    await api.call('POST', budgets, { metadata: { name: 'guard' }, spec })
+    const status = {
+      observedGeneration: 1,
+      expectedPods: 2,
+      currentHealthy: 2,
+      desiredHealthy: 1,
+      disruptionsAllowed: 1,
+    }
+    await api.call('PATCH', `${budgets}/guard/status`, { status }, { type: MERGE })
+    const evict = (name: string, deleteOptions = {}) =>
+      api.call('POST', `${pods}/${name}/eviction`, { metadata: { name }, deleteOptions })
+    const allowed = async () => (await api.call('GET', `${budgets}/guard`)).body['status']?.['disruptionsAllowed']
+    refused(await evict('g1', { preconditions: { uid: 'another' } }), 409, 'Conflict', /UID in the precondition/)
+    assert.equal((await evict('g1', { dryRun: ['All'] })).code, 201)
+    assert.equal(await allowed(), 1)
+    assert.equal((await evict('g1')).code, 201)
+    assert.equal(await allowed(), 0)
+    const held = await evict('g2')
+    refused(held, 429, 'TooManyRequests', /^Cannot evict pod as it would violate the pod's disruption budget\.$/)
+    assert.deepEqual(items(held.body['details']?.['causes']), [
+      { reason: 'DisruptionBudget', message: 'The disruption budget guard needs 1 healthy pods and has 2 currently' },
+    ])
+    assert.equal((await api.call('GET', `${pods}/g2`)).code, 200)
+    for (const path of [`${budgets}/guard`, `${pods}/g2`]) await api.call('DELETE', path)
+  })
+
   it('are applied by several owners, who keep what they named and lose what they dropped', async () => {
     const apply = (manager: string, spec: object, force = false) =>
       api.call('PATCH', `${WIDGETS}/shared?fieldManager=${manager}&force=${force}`, widget('shared', spec), {

@@ -117,7 +117,7 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
     serviceActor(stage),
     ingressActor(stage),
     jobActor(stage),
-    budgetActor(),
+    budgetActor(stage),
   ] as unknown as AnyController[])
   return {
     async stop() {

@@ -21,10 +21,11 @@ import {
   type Status,
   StatusError,
 } from '../status.ts'
+import { bindPod } from '../write/binding.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { create } from '../write/create.ts'
 import { type Deleted, type DeleteOptions, remove } from '../write/delete.ts'
-import { bindPod, evictPod } from '../write/pods.ts'
+import { evictPod } from '../write/eviction.ts'
 import { readScale, writeScale } from '../write/scale.ts'
 import { readServed, replace } from '../write/update.ts'
 import { type Answer, ok } from './answer.ts'

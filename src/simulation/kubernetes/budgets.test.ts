@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { type Budget, budgetStatus, covers } from './budgets.ts'
 import type { Pod } from './placement.ts'
 
+const NOW = Date.parse('2026-01-01T00:02:00Z')
 const selector = { matchLabels: { app: 'web' } }
 const aBudget = (spec: Budget['spec']): Budget => ({
   apiVersion: 'policy/v1',
@@ -45,7 +46,21 @@ describe('A PodDisruptionBudget of the simulation', () => {
       0,
     ],
   ] as const)
-    it(`allows ${what}`, () => assert.equal(budgetStatus(aBudget(spec), pods).disruptionsAllowed, allowed))
+    it(`allows ${what}`, () => assert.equal(budgetStatus(aBudget(spec), pods, NOW).disruptionsAllowed, allowed))
+
+  it('does not count an evicted pod until its deletion shows, for two minutes at most', () => {
+    const evicted = (at: string) => ({ ...aBudget({ minAvailable: 1 }), status: { disruptedPods: { p: at } } })
+    const [lately, before] = ['2026-01-01T00:00:01Z', '2026-01-01T00:00:00Z']
+    assert.partialDeepStrictEqual(budgetStatus(evicted(lately), [aPod()], NOW), {
+      currentHealthy: 0,
+      disruptedPods: { p: lately },
+    })
+    assert.partialDeepStrictEqual(budgetStatus(evicted(before), [aPod()], NOW), {
+      currentHealthy: 1,
+      disruptedPods: undefined,
+    })
+    assert.equal(budgetStatus(evicted(lately), [], NOW).disruptedPods, undefined)
+  })
 
   it('covers the pods of its namespace that it selects, and none without a selector', () => {
     assert.equal(covers(aBudget({}), aPod()), true)

@@ -61,9 +61,23 @@ const deployment = {
         securityGroupIds: ['sg-a'],
         imageId: 'ami-a',
         labels: { tier: 'web' },
+        drainTimeoutSeconds: 6,
       },
     },
   },
+}
+
+/** Pods on the Nodes, and a budget that lets none of them go. */
+function guests(nodes: readonly string[]): readonly object[] {
+  const labels = { app: 'guest' }
+  const spec = { maxUnavailable: 0, selector: { matchLabels: labels } }
+  const pods = nodes.map((nodeName, at) => ({
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: { name: `guest-${at}`, labels },
+    spec: { nodeName, containers: [{ name: 'guest', image: 'guest' }] },
+  }))
+  const budget = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'guest', labels }, spec }
+  return [budget, ...pods]
 }
 
 describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl is missing' : false }, () => {
@@ -80,17 +94,19 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
   })
   after(() => shipped.end())
 
-  const kubectl = async (...args: string[]) => {
-    const { code, out, err } = await shipped.kubectl(home.kubeconfig, args)
+  const kubectlAt = async (kubeconfig: string, ...args: string[]) => {
+    const { code, out, err } = await shipped.kubectl(kubeconfig, args)
     assert.equal(code, 0, `kubectl ${args.join(' ')}: ${err}`)
     return out
   }
+  const kubectl = (...args: string[]) => kubectlAt(home.kubeconfig, ...args)
   const capt = (...args: string[]) => shipped.capt([...args, '--kubeconfig', home.kubeconfig])
   const captOk = (...args: string[]) => shipped.captOk([...args, '--kubeconfig', home.kubeconfig])
-  const make = async (...objects: readonly object[]) => {
+  const make = async (...objects: readonly object[]) => kubectl('apply', '-f', manifest(objects))
+  const manifest = (objects: readonly object[]): string => {
     const file = join(shipped.folder, 'manifest.yaml')
     writeFileSync(file, objects.map((object) => stringify(object)).join('---\n'))
-    await kubectl('apply', '-f', file)
+    return file
   }
   const read = async () =>
     JSON.parse(await kubectl('get', 'captmachinedeployment', 'workers', '-o', 'json')) as CAPTMachineDeployment
@@ -231,11 +247,27 @@ describe('machines', { skip: !terraform || !kubectlPath ? 'terraform or kubectl 
     assert.equal(entries().length, 2, 'machines that worked were kept')
   })
 
-  it('scale down, drained and destroyed', async () => {
+  it('scale down, drained within disruption budgets until the drain times out, and destroyed', async () => {
+    const names = (await nodes()).map((name) => name.replace('node/', ''))
+    await kubectlAt(workload, 'apply', '-f', manifest(guests(names)))
+    await kubectlAt(workload, 'wait', '--for=condition=Ready', 'pod', '-l', 'app=guest', '--timeout=30s')
     await kubectl('scale', 'captmachinedeployment', 'workers', '--replicas', '1')
-    const isGoing = async () => (await machines()).find(({ metadata }) => metadata.deletionTimestamp)?.metadata.name
-    await waitUntil('a machine that goes', async () => (await isGoing()) !== undefined)
-    await kubectl('wait', '--for=delete', `captmachine/${await isGoing()}`, '--timeout=120s')
+    const isGoing = async () => (await machines()).find(({ metadata }) => metadata.deletionTimestamp)
+    const held = /Draining Node \S+: 1 pod left \((\S+)\); a disruption budget holds default\/guest-[01]$/
+    await waitUntil('the budget holds a pod', async () => {
+      const machine = await isGoing()
+      return machine !== undefined && held.test(conditionOf(machine, 'Deleting')?.message ?? '')
+    })
+    const { name } = (await isGoing())!.metadata
+    await kubectl('wait', '--for=delete', `captmachine/${name}`, '--timeout=120s')
+    const [event] = (await kubectl('get', 'events', '--field-selector', 'reason=DrainTimedOut', '-o', 'name')).split(
+      '\n',
+    )
+    assert.match(
+      await kubectl('get', `${event}`, '-o', 'jsonpath={.message}'),
+      /The drain was not over within 6 s; the instance is destroyed with default\/guest-[01]$/,
+    )
+    await kubectlAt(workload, 'delete', 'pdb,pod', '-l', 'app=guest')
     assert.equal((await nodes()).length, 1)
     assert.equal(entries().filter((entry) => entry.startsWith('destroyed')).length, 1)
   })

@@ -3,6 +3,7 @@
 import { APPLIED } from '../parity/apply.ts'
 import { CUSTOM } from '../parity/custom.ts'
 import { DISCOVERED } from '../parity/discovery.ts'
+import { EVICTIONS } from '../parity/evictions.ts'
 import { BUILTINS } from '../parity/kinds.ts'
 import { CRDS, DEPENDENTS, NAMESPACES } from '../parity/lifecycle.ts'
 import { OBJECTS } from '../parity/objects.ts'
@@ -22,6 +23,7 @@ export const SECTIONS: readonly Section[] = [
   { title: 'owners', steps: DEPENDENTS },
   { title: 'namespaces', steps: NAMESPACES },
   { title: 'built-in kinds', steps: BUILTINS },
+  { title: 'evictions', steps: EVICTIONS },
   { title: 'the wire', steps: WIRE },
   { title: 'discovery', steps: DISCOVERED },
   { title: 'definitions', steps: CRDS },

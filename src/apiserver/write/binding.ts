@@ -1,16 +1,9 @@
-// The two things that others ask of a Pod without writing it: leave (eviction) and go to a node (binding).
+// Binding: a Pod is assigned to a node, once.
 import { toTimestamp } from '#lib'
 import { cloneJson, recordAt, textAt } from '../object.ts'
 import { badRequest, conflict, notFound } from '../status.ts'
 import type { WriteRequest } from './context.ts'
-import { readDeleteOptions, remove } from './delete.ts'
 import { readServed, update } from './update.ts'
-
-export function evictPod(request: WriteRequest, name: string, eviction: unknown): void {
-  const { dryRun, ...options } = recordAt(eviction, 'deleteOptions')
-  const isDryRun = request.dryRun || (Array.isArray(dryRun) && dryRun.length > 0)
-  remove({ ...request, dryRun: isDryRun }, name, readDeleteOptions(options, new URLSearchParams()))
-}
 
 export function bindPod(request: WriteRequest, name: string, binding: unknown): void {
   const node = textAt(binding, 'target', 'name')
