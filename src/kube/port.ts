@@ -99,6 +99,8 @@ export type KubeErrorReason =
   | 'Unauthorized'
   | 'Expired'
   | 'TooManyRequests'
+  /** Of an eviction: the PodDisruptionBudget of the pod allows none now. */
+  | 'DisruptionBudget'
   | 'KindNotServed'
   | 'NamespaceTerminating'
   | 'Unreachable'

@@ -117,9 +117,10 @@ export async function cordonNode(objects: Objects, name: string): Promise<void> 
   await objects.patch(NodeKind, { name }, { type: 'merge', body: { spec: { unschedulable: true } } })
 }
 
-/** Evicts each pod, and returns the names of those that a disruption budget holds back. */
+/** Evicts each pod, and returns the names of those that a disruption budget holds back. Throws the first other refusal. */
 export async function evictPods(objects: Objects, pods: readonly DrainedPod[]): Promise<readonly string[]> {
   const held: string[] = []
+  const refusals: unknown[] = []
   for (const { namespace, name, uid } of pods) {
     const body = {
       apiVersion: 'policy/v1',
@@ -130,11 +131,12 @@ export async function evictPods(objects: Objects, pods: readonly DrainedPod[]): 
     try {
       await objects.create<AnyObject>(PodKind, body, { subresource: 'eviction' })
     } catch (error) {
-      if (isKubeError(error, 'TooManyRequests')) held.push(`${namespace}/${name}`)
+      if (isKubeError(error, 'DisruptionBudget')) held.push(`${namespace}/${name}`)
       // Gone, or another pod of the same name.
-      else if (!isKubeError(error, 'NotFound', 'Conflict')) throw error
+      else if (!isKubeError(error, 'NotFound', 'Conflict')) refusals.push(error)
     }
   }
+  if (refusals.length > 0) throw refusals[0]
   return held
 }
 

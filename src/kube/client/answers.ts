@@ -93,10 +93,11 @@ export function badAnswer(asked: Asked, problem: string, status?: number, cause?
 
 function reasonOf(code: number, status: Status): KubeErrorReason {
   if (code === 404) return isAboutAnObject(status) ? 'NotFound' : 'KindNotServed'
-  if (code === 403 && status.causes.some((cause) => cause.reason === 'NamespaceTerminating'))
-    return 'NamespaceTerminating'
+  const hasCause = (reason: string) => status.causes.some((cause) => cause.reason === reason)
+  if (code === 403 && hasCause('NamespaceTerminating')) return 'NamespaceTerminating'
+  if (code === 429 && hasCause('DisruptionBudget')) return 'DisruptionBudget'
   if (code === 409 && status.reason === 'AlreadyExists') return 'AlreadyExists'
-  if (code >= 500 && status.causes.some((cause) => cause.reason === 'ResourceVersionTooLarge')) return 'Expired'
+  if (code >= 500 && hasCause('ResourceVersionTooLarge')) return 'Expired'
   if (BAD_REQUESTS.has(code)) return 'Invalid'
   return BY_CODE[code] ?? 'ServerError'
 }
@@ -139,6 +140,8 @@ function hintFor(reason: KubeErrorReason, asked: Asked): string {
       return 'the namespace is being deleted: use another one, or wait until it is gone'
     case 'TooManyRequests':
       return 'the server is busy: repeat after the time it names'
+    case 'DisruptionBudget':
+      return 'wait until more pods are healthy, or change the PodDisruptionBudget'
     case 'Expired':
       return 'the version asked for is too old: list again'
     default:

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { after, describe, it } from 'node:test'
-import { type AnyObject, ConfigMapKind, SecretKind } from '#api'
+import { type AnyObject, ConfigMapKind, PodKind, SecretKind } from '#api'
 import { createAuthority, issueCertificate } from '#lib'
 import { type FaultyServerOptions, faultyServer } from '#testing'
 import { connect } from '../connect.ts'
@@ -128,6 +128,25 @@ describe('an answer that is not Kubernetes', () => {
     const server = await answering(422, 'application/json', JSON.stringify(body))
     const message = /get ConfigMap default\/settings: spec\.a: Required value; spec\.b\[0\]: Invalid value: "x"/
     assertSays(await failure({ server }), 'Invalid', message, /fields/)
+  })
+
+  it('an eviction that a disruption budget refuses is reported at once', async () => {
+    const causes = [{ reason: 'DisruptionBudget', message: 'needs 1' }]
+    const body = { kind: 'Status', status: 'Failure', message: 'held', details: { causes }, code: 429 }
+    let asked = 0
+    const server = await listening((_request, response) => {
+      asked++
+      response.writeHead(429, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    })
+    const access = { server, namespace: 'default', origin: 'test', credentials: fixedCredentials({ token: TOKEN }) }
+    const connection = connect(access)
+    cleanups.push(() => connection.close())
+    const eviction: AnyObject = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: key }
+    await assert.rejects(connection.objects.create(PodKind, eviction, { subresource: 'eviction' }), {
+      reason: 'DisruptionBudget',
+      code: 'CAPT_KUBE_DISRUPTION_BUDGET',
+    })
+    assert.equal(asked, 1)
   })
 
   it('a namespace that is going away is distinguished from a missing permission', async () => {

@@ -134,6 +134,7 @@ function toError(answer: { status: number; headers: IncomingHttpHeaders; text: s
 
 /** Seconds of Retry-After; undefined when the request is not to be repeated. A 429 was never executed. */
 function retryDelayOf(error: KubeError, repeatable: boolean): number | undefined {
+  if (error.reason === 'DisruptionBudget') return undefined
   if (error.status === 429) return error.retryAfterSeconds ?? 1
   if (error.status === 503 && repeatable) return error.retryAfterSeconds
   return undefined
