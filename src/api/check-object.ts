@@ -3,7 +3,7 @@ import { closest, isPlainObject, type Json, ownValue } from '#lib'
 import type { Kind, KindOf } from './define-kind.ts'
 import { replacementOf } from './manifest/retired.ts'
 import type { UnknownObject } from './object.ts'
-import type { JsonSchema } from './schema/build.ts'
+import { type JsonSchema, matches } from './schema/build.ts'
 import { compileSchema } from './schema/compile.ts'
 import { RULES_NOT_CHECKED } from './schema/faults.ts'
 import { quote } from './schema/go-text.ts'
@@ -31,10 +31,13 @@ export function checkObject<S, T>(kind: Kind<S, T>, object: UnknownObject, old?:
   const faults = [
     ...checkMetadata(object),
     ...unknown.map((path) => unknownField(kind, path)),
-    ...engine
-      .validate(value, old && admit(old).value)
-      .filter((fault) => fault !== RULES_NOT_CHECKED)
-      .map((fault) => toObjectFault(kind.schema, fault)),
+    ...withPatternsInWords(
+      kind.schema,
+      engine
+        .validate(value, old && admit(old).value)
+        .filter((fault) => fault !== RULES_NOT_CHECKED)
+        .map((fault) => toObjectFault(kind.schema, fault)),
+    ),
   ]
   return { object: value as unknown as KindOf<Kind<S, T>>, faults }
 }
@@ -50,6 +53,29 @@ function unknownField({ kind, schema }: Pick<Kind, 'kind' | 'schema'>, path: str
   if (meant) return { path, message, hint: `did you mean ${meant}?` }
   const known = Object.keys(parent?.properties ?? {})
   return known.length === 0 ? { path, message } : { path, message, hint: `known here: ${known.join(', ')}` }
+}
+
+/** A pattern is refused by itself and by the rule that has its words: the words stay, after the value. */
+function withPatternsInWords(schema: JsonSchema, faults: readonly ObjectFault[]): readonly ObjectFault[] {
+  const wordsFor = (path: string): string | undefined => {
+    const { pattern, 'x-kubernetes-validations': rules } = schemaAt(schema, stepsOf(path)) ?? {}
+    return pattern === undefined ? undefined : rules?.find(({ rule }) => rule === matches(pattern))?.message
+  }
+  const bare = new Map(
+    faults.flatMap((fault) => {
+      const value = /^(".*") should match '.*'$/s.exec(fault.message)?.[1]
+      const words = value === undefined ? undefined : wordsFor(fault.path)
+      return words === undefined ? [] : [[fault, { value, words }] as const]
+    }),
+  )
+  const isRepeated = ({ path, message }: ObjectFault): boolean =>
+    [...bare].some(([fault, { words }]) => fault.path === path && words === message)
+  return faults
+    .filter((fault) => !isRepeated(fault))
+    .map((fault) => {
+      const found = bare.get(fault)
+      return found ? { ...fault, message: `${found.value} ${found.words}` } : fault
+    })
 }
 
 /** An object or a list in the server's words has the name of its Go type in front. */

@@ -2,6 +2,7 @@
 // add overrides to the spec. Only addons/ writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
+import { CHART_VERSION } from '../patterns.ts'
 import * as s from '../schema/build.ts'
 import { chartAddress, chartSource } from './stage-types.ts'
 
@@ -169,7 +170,7 @@ export const AddonDelivery = defineKind({
             version: s.string({
               about: 'Version to deliver here.',
               maxLength: 32,
-              pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
+              pattern: CHART_VERSION,
             }),
             values: s.freeObject({ about: 'Helm values, merged over those of the pipeline (stages with a chart).' }),
             chart: s.string({

@@ -2,17 +2,8 @@
 // People write the spec; only controllers/cluster writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
+import { CLUSTER_NAME, EXTERNAL_ID, OBJECT_NAME, REGION, ROLE_ARN, SUBNET_ID, VPC_CIDR, VPC_ID } from '../patterns.ts'
 import * as s from '../schema/build.ts'
-
-const DIRECTION = '(north|south|east|west|central|northeast|northwest|southeast|southwest)'
-/** Every partition: commercial, China, GovCloud, the ISO partitions and the European sovereign cloud. */
-export const REGION_PATTERN = `^([a-z]{2}|us-gov|us-iso[a-z]?|eu-isoe|eusc-de)-${DIRECTION}-[0-9]{1,2}$`
-
-const OCTET = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
-const IPV4 = `(${OCTET}\\.){3}${OCTET}`
-const VPC_CIDR_PATTERN = `^${IPV4}/(1[6-9]|2[0-8])$`
-/** An IPv4 or IPv6 block, as the access list of an endpoint takes it. */
-export const ACCESS_CIDR_PATTERN = `^(${IPV4}/(3[0-2]|[12]?[0-9])|[0-9a-fA-F:]*:[0-9a-fA-F:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$`
 
 /** Whose AWS credentials a cluster's runs and tokens use. */
 export const identity = s.object(
@@ -22,12 +13,12 @@ export const identity = s.object(
     ),
     roleArn: s.string({
       about: 'IAM role to assume, with the credentials of secretRef or else those of capt itself.',
-      pattern: '^arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$',
+      pattern: ROLE_ARN,
       maxLength: 2048,
     }),
     externalId: s.string({
       about: 'External id that the trust policy of the role asks for.',
-      pattern: '^[A-Za-z0-9+=,.@:/-]+$',
+      pattern: EXTERNAL_ID,
       minLength: 2,
       maxLength: 1224,
     }),
@@ -51,19 +42,20 @@ export const additionalTags = s.map(s.string({ maxLength: 256 }), {
 })
 
 const subnetIds = (about: string) =>
-  s.list(s.string({ pattern: '^subnet-[0-9a-z]+$' }), { about, maxItems: 32, listType: 'set' })
+  s.list(s.string({ pattern: SUBNET_ID, maxLength: 64 }), { about, maxItems: 32, listType: 'set' })
 
 /** What a CAPTCluster and a CAPTClusterTemplate have in common. */
 export const clusterFields = {
   region: s.string({
     about: 'AWS region, of any partition. It cannot be changed.',
-    pattern: REGION_PATTERN,
+    pattern: REGION,
+    maxLength: 32,
     rules: [{ rule: 'self == oldSelf', message: 'the region of a cluster cannot be changed' }],
   }),
   vpcTemplateRef: objectRef('WorkspaceTemplate that makes the VPC.'),
   existingVpcId: s.string({
     about: 'VPC that exists already and is only used, never changed or deleted.',
-    pattern: '^vpc-[0-9a-z]+$',
+    pattern: VPC_ID,
     maxLength: 64,
     rules: [{ rule: 'self == oldSelf', message: 'a cluster cannot move to another VPC' }],
   }),
@@ -87,7 +79,8 @@ export const clusterFields = {
       }),
       cidr: s.string({
         about: 'Address block of the VPC (/16 to /28), as the variable vpc_cidr. It cannot be changed.',
-        pattern: VPC_CIDR_PATTERN,
+        pattern: VPC_CIDR,
+        maxLength: 18,
         rules: [{ rule: 'self == oldSelf', message: 'the address block of a VPC cannot be changed' }],
       }),
       singleNatGateway: s.boolean({
@@ -134,12 +127,13 @@ export const CAPTCluster = defineKind({
       clusterName: s.string({
         about:
           'Name of the cluster in AWS, as the variable cluster_name. It is used as it is: a cluster whose name is taken is not made. Left out, it is the name of the Cluster, with a hash appended when another cluster of the account and region has that name; status.clusterName is the one that was chosen. In another region of the account only the node role, which is global, gets a hash appended. It cannot be changed.',
-        pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$',
+        pattern: CLUSTER_NAME,
+        maxLength: 100,
       }),
       workspaceTemplateApplyName: s.string({
         about:
           'Name of the WorkspaceTemplateApply that makes the VPC; <cluster>-vpc when left out. It cannot be changed.',
-        pattern: '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$',
+        pattern: OBJECT_NAME,
         maxLength: 200,
       }),
     },

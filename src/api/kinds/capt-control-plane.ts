@@ -2,8 +2,17 @@
 // People write the spec, except controlPlaneEndpoint; only controllers/control-plane writes that and the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
+import {
+  ACCESS_CIDR,
+  ACCESS_POLICY,
+  KUBERNETES_VERSION,
+  NAMESPACE,
+  OBJECT_NAME,
+  PRINCIPAL_ARN,
+  REGION,
+} from '../patterns.ts'
 import * as s from '../schema/build.ts'
-import { ACCESS_CIDR_PATTERN, additionalTags, identity, REGION_PATTERN } from './capt-cluster.ts'
+import { additionalTags, identity } from './capt-cluster.ts'
 
 /** What a CAPTControlPlane and a CAPTControlPlaneTemplate have in common. */
 export const controlPlaneFields = {
@@ -12,7 +21,8 @@ export const controlPlaneFields = {
     {
       region: s.string({
         about: 'AWS region; that of the CAPTCluster when left out. It cannot be changed.',
-        pattern: REGION_PATTERN,
+        pattern: REGION,
+        maxLength: 32,
         rules: [{ rule: 'self == oldSelf', message: 'the region of a control plane cannot be changed' }],
       }),
       endpointAccess: s.object(
@@ -23,7 +33,7 @@ export const controlPlaneFields = {
           private: s.boolean({
             about: 'Whether the API server is reached inside the VPC, as the variable endpoint_private_access.',
           }),
-          publicCIDRs: s.list(s.string({ pattern: ACCESS_CIDR_PATTERN }), {
+          publicCIDRs: s.list(s.string({ pattern: ACCESS_CIDR, maxLength: 64 }), {
             about: 'Address blocks that may reach the public endpoint, as the variable endpoint_public_access_cidrs.',
             maxItems: 40,
             listType: 'set',
@@ -48,7 +58,7 @@ export const controlPlaneFields = {
           {
             principalARN: s.string({
               about: 'ARN of an IAM role or user; never that of a session.',
-              pattern: '^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$',
+              pattern: PRINCIPAL_ARN,
               maxLength: 2048,
             }),
             policies: s.list(
@@ -56,7 +66,7 @@ export const controlPlaneFields = {
                 {
                   name: s.string({
                     about: 'EKS access policy, such as AmazonEKSClusterAdminPolicy or AmazonEKSViewPolicy.',
-                    pattern: '^AmazonEKS[A-Za-z]+$',
+                    pattern: ACCESS_POLICY,
                     maxLength: 100,
                   }),
                   namespaces: s.list(s.string({ maxLength: 63 }), {
@@ -113,7 +123,7 @@ export const controlPlaneFields = {
           namespace: s.string({
             about:
               'Namespace of Karpenter, as the variable karpenter_namespace; the one of the stage when left out. It cannot be changed.',
-            pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$',
+            pattern: NAMESPACE,
             maxLength: 63,
           }),
           identity: s.string({
@@ -180,7 +190,7 @@ export const CAPTControlPlane = defineKind({
     {
       version: s.string({
         about: 'Kubernetes version: 1.34, v1.34 or v1.34.2. EKS knows minor versions; one minor is upgraded at a time.',
-        pattern: '^v?1\\.[0-9]{1,3}(\\.[0-9]{1,3})?(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$',
+        pattern: KUBERNETES_VERSION,
         maxLength: 64,
       }),
       policy: s.string({
@@ -199,7 +209,7 @@ export const CAPTControlPlane = defineKind({
       workspaceTemplateApplyName: s.string({
         about:
           'Name of the WorkspaceTemplateApply that makes the control plane; <cluster>-eks-controlplane-apply when left out. It cannot be changed.',
-        pattern: '^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$',
+        pattern: OBJECT_NAME,
         maxLength: 200,
       }),
     },

@@ -1,4 +1,5 @@
 // The fields and annotations of drift detection, shared by WorkspaceTemplateApply and WorkspaceTemplate.
+import { INTERVAL } from '../patterns.ts'
 import * as s from '../schema/build.ts'
 
 /** Any new value asks for a drift check now instead of at the next interval. */
@@ -12,8 +13,7 @@ export const driftDetection = (instead: string) =>
     {
       interval: s.string({
         about: 'Time between two checks: 30m, 12h, 24h. At least 10m. Each apply has its own time within the interval.',
-        // Within what a duration of Go can hold.
-        pattern: '^([0-9]{1,5}(\\.[0-9]{1,3})?(s|m|h))+$',
+        pattern: INTERVAL,
         maxLength: 32,
         rules: [{ rule: "duration(self) >= duration('10m')", message: 'interval must be at least 10m' }],
       }),

@@ -1,4 +1,5 @@
 // The fields and annotations by which plans are approved, shared by WorkspaceTemplateApply and WorkspaceTemplate.
+import { RESOURCE } from '../patterns.ts'
 import * as s from '../schema/build.ts'
 
 /** Hash of the plan that was approved (`capt approve`), who approved it and when. */
@@ -18,7 +19,7 @@ export const approval = (instead: string) =>
   })
 
 export const guard = (instead: string) =>
-  s.list(s.string({ pattern: '^[A-Za-z_][^\\s]*$', minLength: 1, maxLength: 253 }), {
+  s.list(s.string({ pattern: RESOURCE, minLength: 1, maxLength: 253 }), {
     about: `Resources that are not replaced or destroyed without approval, also with approval Auto: a type (aws_vpc), a resource in any module (aws_vpc.main) or an address. An entry that names no resource is reported by the condition GuardUnknown. An empty list guards nothing. When left out: ${instead}.`,
     maxItems: 64,
   })

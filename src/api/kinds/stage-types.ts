@@ -1,9 +1,21 @@
 // The schema of each stage type: one entry per type. It is here and not in the type's definition
 // (controllers/addon-delivery/stages), because api imports no controller; its registry has the same keys.
+import {
+  CHART_VERSION,
+  DIGEST,
+  DURATION,
+  FLUX_VERSION,
+  IMAGE,
+  IMAGE_PATH,
+  NAME,
+  OCI_ADDRESS,
+  SHA256,
+  WEB_ADDRESS,
+} from '../patterns.ts'
 import * as s from '../schema/build.ts'
 
-export const duration = { pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 } as const
-export const stageName = { pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$', minLength: 1, maxLength: 40 } as const
+export const duration = { pattern: DURATION, maxLength: 32 } as const
+export const stageName = { pattern: NAME, minLength: 1, maxLength: 40 } as const
 
 const toleration = s.object(
   {
@@ -46,29 +58,30 @@ export const chartSource = s.object(
   },
 )
 
-export const chartAddress = { pattern: '^oci://', maxLength: 2048 } as const
+export const chartAddress = { pattern: OCI_ADDRESS, maxLength: 2048 } as const
 
 const flux = s.object(
   {
     version: s.string({
       about: 'Flux release, like 2.9.5. When left out, the best one for the Kubernetes version of the cluster.',
-      pattern: '^2\\.[0-9]+\\.[0-9]+$',
+      pattern: FLUX_VERSION,
+      maxLength: 32,
     }),
     networkPolicy: s.boolean({ default: true, about: 'Deliver network policies that shield the controllers.' }),
     tolerations: s.list(toleration, { about: 'Taints that the Flux pods tolerate.', maxItems: 20 }),
     imageRegistry: s.string({
       about: 'Registry and path that mirrors ghcr.io/fluxcd, without a trailing slash.',
       maxLength: 253,
-      pattern: '^[a-z0-9][-a-z0-9._:/]*[a-z0-9]$',
+      pattern: IMAGE_PATH,
     }),
-    imageDigests: s.map(s.string({ pattern: '^sha256:[0-9a-f]{64}$' }), {
+    imageDigests: s.map(s.string({ pattern: DIGEST, maxLength: 71 }), {
       about: 'Digest to pin per controller (source-controller, helm-controller).',
       maxProperties: 2,
     }),
     manifest: s.object(
       {
-        url: s.string({ about: 'Address of an install file, https only.', pattern: '^https://', maxLength: 2048 }),
-        sha256: s.string({ about: 'Checksum that the file must have.', pattern: '^[0-9a-f]{64}$' }),
+        url: s.string({ about: 'Address of an install file, https only.', pattern: WEB_ADDRESS, maxLength: 2048 }),
+        sha256: s.string({ about: 'Checksum that the file must have.', pattern: SHA256, maxLength: 64 }),
       },
       { required: ['url', 'sha256'], about: 'Deliver this install file instead of the bundle that capt carries.' },
     ),
@@ -79,7 +92,7 @@ const flux = s.object(
     }),
     probe: s.object(
       {
-        url: s.string({ about: 'OCI address that Flux must be able to fetch.', pattern: '^oci://', maxLength: 2048 }),
+        url: s.string({ about: 'OCI address that Flux must be able to fetch.', pattern: OCI_ADDRESS, maxLength: 2048 }),
         tag: s.string({ about: 'Tag to fetch.', minLength: 1, maxLength: 128 }),
       },
       { required: ['url', 'tag'], about: 'A source that must have been fetched before Flux counts as healthy.' },
@@ -99,7 +112,8 @@ const karpenter = s.object(
   {
     version: s.string({
       about: 'Chart version, exact. When left out, the best one for the Kubernetes version of the cluster.',
-      pattern: '^v?[0-9]+\\.[0-9]+\\.[0-9]+$',
+      pattern: CHART_VERSION,
+      maxLength: 32,
     }),
     namespace: s.string({
       default: 'kube-system',
@@ -167,7 +181,7 @@ const nodePool = s.object(
         image: s.string({
           default: 'public.ecr.aws/eks-distro/kubernetes/pause:3.10',
           about: 'Image of the probe pod, with a tag or a digest. It must run for a moment without any rights.',
-          pattern: '^[^\\s]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})$',
+          pattern: IMAGE,
           maxLength: 512,
         }),
         timeout: s.string({ ...duration, default: '10m', about: 'How long a machine may take to come and run it.' }),

@@ -2,6 +2,7 @@
 // People write the spec; only controllers/workspace-apply writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions, objectRef } from '../meta.ts'
+import { DURATION } from '../patterns.ts'
 import * as s from '../schema/build.ts'
 import { drift, driftDetection } from './drift-detection.ts'
 import { approval, guard, plan } from './plan-approval.ts'
@@ -173,14 +174,14 @@ export const WorkspaceTemplateApply = defineKind({
       timeout: s.string({
         about: 'How long one run may take: 90s, 30m, 1h30m. Then Terraform is asked to stop and the object stalls.',
         default: '1h',
-        pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
+        pattern: DURATION,
         maxLength: 32,
       }),
       deletionTimeout: s.string({
         about:
           'How long attempts to destroy may begin after the first one: 30m, 2h. A run in progress may finish. Then, or when retry.limit is reached, the deletion is Stalled and its condition names every way out. capt retry starts the time again.',
         default: '2h',
-        pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$',
+        pattern: DURATION,
         maxLength: 32,
       }),
       retry: s.object(

@@ -2,6 +2,7 @@
 // People write the spec; only controllers/workspace-template writes the status.
 import { defineKind, type KindOf } from '../define-kind.ts'
 import { conditions } from '../meta.ts'
+import { ENVIRONMENT_NAME, FOLDER, QUANTITY, VERSION_CONSTRAINT } from '../patterns.ts'
 import * as s from '../schema/build.ts'
 import { driftDetection } from './drift-detection.ts'
 import { approval, guard } from './plan-approval.ts'
@@ -58,7 +59,7 @@ const environmentVariable = s.object(
   {
     name: s.string({
       about: 'Name of the environment variable.',
-      pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$',
+      pattern: ENVIRONMENT_NAME,
       maxLength: 253,
     }),
     value: s.string({ about: 'Its value. ${name} stands for a variable of the apply.', maxLength: 65_536 }),
@@ -96,7 +97,7 @@ const forProvider = s.object(
     inlineFormat: s.string({ enum: ['HCL', 'JSON'], default: 'HCL', about: 'How inline text is written.' }),
     entrypoint: s.string({
       about: 'Folder inside a Remote module to run Terraform in; its top when left out.',
-      pattern: '^([A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*)?$',
+      pattern: FOLDER,
       maxLength: 512,
     }),
     vars: s.list(variable, {
@@ -155,8 +156,6 @@ export const connectionSecretRef = s.object(
   },
 )
 
-const QUANTITY = '^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$'
-
 const amounts = (what: string) => {
   const amount = (of: string) => s.string({ about: `${of}.`, pattern: QUANTITY, maxLength: 32 })
   return s.object(
@@ -197,8 +196,7 @@ const workspaceSpec = s.object(
         version: s.string({
           about:
             'Versions that may run it, as Terraform writes constraints: ~> 1.11.0, or >= 1.9, < 2.0. Another version is refused before anything runs.',
-          pattern:
-            '^ *(=|!=|>=|<=|>|<|~>)? *[0-9]+(\\.[0-9]+){0,2} *(, *(=|!=|>=|<=|>|<|~>)? *[0-9]+(\\.[0-9]+){0,2} *)*$',
+          pattern: VERSION_CONSTRAINT,
           maxLength: 128,
         }),
       },

@@ -85,9 +85,27 @@ const node = <T, D extends boolean>(
   }
 }
 
+/** What a text looks like, for programs and for people. */
+export interface Pattern {
+  readonly regex: string
+  /** `an AWS region`. */
+  readonly means: string
+  readonly example: string
+}
+
+/** The rule that a text matches. */
+export const matches = (regex: string): string => `self.matches('${regex.replaceAll('\\', '\\\\')}')`
+
+/** Says in words what a server would answer with the regular expression alone. */
+const patternRule = ({ regex, means, example }: Pattern): Rule => ({
+  rule: matches(regex),
+  message: `must be ${means}, such as ${example}`,
+})
+
 interface StringOptions extends Common {
   readonly enum?: readonly string[]
-  readonly pattern?: string
+  /** Without words only where no person writes the field. */
+  readonly pattern?: Pattern | string
   readonly format?: string
   readonly minLength?: number
   readonly maxLength?: number
@@ -96,8 +114,11 @@ interface StringOptions extends Common {
 type StringOf<O> = O extends { readonly enum: readonly (infer E extends string)[] } ? E : string
 
 export function string<const O extends StringOptions>(options: O = {} as O): Node<StringOf<O>, HasDefault<O>> {
-  const { enum: values, pattern, format, minLength, maxLength } = options
-  return node({ type: 'string', ...defined({ enum: values, pattern, format, minLength, maxLength }) }, options)
+  const { enum: values, pattern: given, format, minLength, maxLength, rules = [] } = options
+  const pattern = typeof given === 'object' ? given.regex : given
+  const inWords = typeof given === 'object' ? [patternRule(given)] : []
+  const type = { type: 'string', ...defined({ enum: values, pattern, format, minLength, maxLength }) } as const
+  return node(type, { ...options, rules: [...inWords, ...rules] })
 }
 
 interface NumberOptions extends Common {

@@ -10,6 +10,9 @@ import { type Definition, findBreaks } from '../../support/upgrade/crd-changes.t
 const ROOT = join(import.meta.dirname, '..', '..', '..')
 const FIXTURE = join(ROOT, 'test', 'support', 'fixtures', 'home-ededa56', 'crds.json.gz')
 
+/** The rule with the words of a pattern must know how long a text may be. */
+const NOT_LONGER = 'nothing that the field is for is longer'
+
 /** What differs, and why objects written before satisfy it, keep their meaning or were of no use. */
 const ACCEPTED: Readonly<Record<string, string>> = {
   "CAPTControlPlane: .spec: has the rule (has(self.controlPlaneConfig) && has(self.controlPlaneConfig.compute) ? self.controlPlaneConfig.compute : 'NodeGroups') == (has(oldSelf.controlPlaneConfig) && has(oldSelf.controlPlaneConfig.compute) ? oldSelf.controlPlaneConfig.compute : 'NodeGroups')":
@@ -22,10 +25,28 @@ const ACCEPTED: Readonly<Record<string, string>> = {
     'the field is new',
   "CAPTControlPlane: .spec.controlPlaneConfig: has the rule !has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'":
     'two fields that no older object has',
+  'CAPTControlPlane: .spec.controlPlaneConfig.region: maxLength is 32, was nothing': NOT_LONGER,
+  'CAPTControlPlane: .spec.controlPlaneConfig.endpointAccess.publicCIDRs[]: maxLength is 64, was nothing': NOT_LONGER,
   "CAPTControlPlaneTemplate: .spec.template.spec.controlPlaneConfig: has the rule !has(self.karpenter) || !has(self.compute) || self.compute != 'AutoMode'":
     'two fields that no older object has',
+  'CAPTControlPlaneTemplate: .spec.template.spec.controlPlaneConfig.region: maxLength is 32, was nothing': NOT_LONGER,
+  'CAPTControlPlaneTemplate: .spec.template.spec.controlPlaneConfig.endpointAccess.publicCIDRs[]: maxLength is 64, was nothing':
+    NOT_LONGER,
+  'AddonPipeline: .spec.stages[].flux.version: maxLength is 32, was nothing': NOT_LONGER,
+  'AddonPipeline: .spec.stages[].flux.imageDigests[]: maxLength is 71, was nothing': NOT_LONGER,
+  'AddonPipeline: .spec.stages[].flux.manifest.sha256: maxLength is 64, was nothing': NOT_LONGER,
+  'AddonPipeline: .spec.stages[].karpenter.version: maxLength is 32, was nothing': NOT_LONGER,
   'AddonPipeline: .spec.stages[].nodePool.amiAlias: default was "al2023@latest", is nothing':
     'older objects have the default in their spec, so their clusters keep it',
+  'CAPTCluster: .spec.region: maxLength is 32, was nothing': NOT_LONGER,
+  'CAPTCluster: .spec.existingSubnets.private[]: maxLength is 64, was nothing': NOT_LONGER,
+  'CAPTCluster: .spec.existingSubnets.public[]: maxLength is 64, was nothing': NOT_LONGER,
+  'CAPTCluster: .spec.vpcConfig.cidr: maxLength is 18, was nothing': NOT_LONGER,
+  'CAPTCluster: .spec.clusterName: maxLength is 100, was nothing': NOT_LONGER,
+  'CAPTClusterTemplate: .spec.template.spec.region: maxLength is 32, was nothing': NOT_LONGER,
+  'CAPTClusterTemplate: .spec.template.spec.existingSubnets.private[]: maxLength is 64, was nothing': NOT_LONGER,
+  'CAPTClusterTemplate: .spec.template.spec.existingSubnets.public[]: maxLength is 64, was nothing': NOT_LONGER,
+  'CAPTClusterTemplate: .spec.template.spec.vpcConfig.cidr: maxLength is 18, was nothing': NOT_LONGER,
   "WorkspaceTemplateApply: .: has the rule !self.metadata.name.endsWith('.capt-drift')": 'a name that nobody chose',
   'WorkspaceTemplateApply: .: has the rule !has(self.spec.speculativeFor) || self.spec.speculativeFor != self.metadata.name':
     'the field is new',

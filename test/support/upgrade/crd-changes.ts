@@ -1,6 +1,7 @@
 // Finds what of a CustomResourceDefinition changed in a way that objects written before would not survive: something they
 // may have is gone, means something else, or is checked more strictly.
 import { isPlainObject } from '#lib'
+import { matches } from '../../../src/api/schema/build.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -66,7 +67,9 @@ function compare(before: Schema, now: Schema, path: string): readonly string[] {
   for (const name of listOf(now['required']))
     if (!required.has(name) && fieldsOf(now)[String(name)]?.['default'] === undefined)
       lines.push(at(`requires ${String(name)}`))
-  const rules = new Set(rulesOf(before))
+  // The words of a pattern that was there before.
+  const pattern = before['pattern']
+  const rules = new Set([...rulesOf(before), ...(typeof pattern === 'string' ? [matches(pattern)] : [])])
   for (const rule of rulesOf(now)) if (!rules.has(withoutNew(rule, before))) lines.push(at(`has the rule ${rule}`))
   for (const [name, field] of Object.entries(fieldsOf(before))) {
     const other = fieldsOf(now)[name]

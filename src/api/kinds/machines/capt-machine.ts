@@ -2,14 +2,14 @@
 // People write the spec, except providerID; only controllers/machine writes the status.
 import { defineKind, type KindOf } from '../../define-kind.ts'
 import { conditions, objectRef } from '../../meta.ts'
+import { IMAGE_ID, INSTANCE_TYPE, LABEL_VALUE, ROLE_NAME, SECURITY_GROUP_ID, SUBNET_ID } from '../../patterns.ts'
 import * as s from '../../schema/build.ts'
 
 export const MACHINE_FINALIZER = 'captmachine.infrastructure.cluster.x-k8s.io'
 /** On a CAPTMachine: its set removes it first when it has too many. The same word as core Cluster API. */
 export const DELETE_MACHINE_ANNOTATION = 'cluster.x-k8s.io/delete-machine'
 
-const INSTANCE_TYPE_PATTERN = '^[a-z][a-z0-9-]*\\.[a-z0-9-]+$'
-const label = s.string({ maxLength: 63, pattern: '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$' })
+const label = s.string({ maxLength: 63, pattern: LABEL_VALUE })
 
 const fixed = (what: string): readonly s.Rule[] => [
   {
@@ -27,21 +27,21 @@ function fields(rules: (what: string) => readonly s.Rule[]) {
     workspaceTemplateRef: objectRef('WorkspaceTemplate that makes the instance.'),
     instanceType: s.string({
       about: 'EC2 instance type, as the variable instance_type: m7i.large.',
-      pattern: INSTANCE_TYPE_PATTERN,
+      pattern: INSTANCE_TYPE,
       maxLength: 64,
       rules: rules('the instance type'),
     }),
     nodeGroupRef: objectRef(
       'Node group that the machine is like: a CAPTMachinePool, or a WorkspaceTemplateApply with the output node_group_name. It supplies subnets, security group, node role, image and labels. One of another namespace must allow it by the annotation capt.appthrust.com/allow-namespaces.',
     ),
-    subnetIds: s.list(s.string({ pattern: '^subnet-[0-9a-z]+$', maxLength: 64 }), {
+    subnetIds: s.list(s.string({ pattern: SUBNET_ID, maxLength: 64 }), {
       about: 'Subnets for the instance, one of which is chosen by its name; those of the node group when left out.',
       minItems: 1,
       maxItems: 16,
       listType: 'set',
       rules: rules('the subnets'),
     }),
-    securityGroupIds: s.list(s.string({ pattern: '^sg-[0-9a-z]+$', maxLength: 64 }), {
+    securityGroupIds: s.list(s.string({ pattern: SECURITY_GROUP_ID, maxLength: 64 }), {
       about: 'Security groups of the instance; with a node group that of its nodes when left out.',
       minItems: 1,
       maxItems: 5,
@@ -50,13 +50,13 @@ function fields(rules: (what: string) => readonly s.Rule[]) {
     nodeRoleName: s.string({
       about:
         'IAM role of the node, which has access to the cluster already. Left out, it is that of the node group, or without one a role of its own.',
-      pattern: '^[A-Za-z0-9+=,.@_-]+$',
+      pattern: ROLE_NAME,
       maxLength: 64,
       rules: rules('the node role'),
     }),
     imageId: s.string({
       about: 'AMI of the instance; that of the node group when left out.',
-      pattern: '^ami-[0-9a-z]+$',
+      pattern: IMAGE_ID,
       maxLength: 64,
       rules: rules('the image'),
     }),

@@ -2,6 +2,7 @@
 // People write the spec; only controllers/bootstrap-config writes the status.
 import { defineKind, type KindOf } from '../../define-kind.ts'
 import { conditions } from '../../meta.ts'
+import { FLAG } from '../../patterns.ts'
 import * as s from '../../schema/build.ts'
 
 /** What a CAPTBootstrapConfig and a CAPTBootstrapConfigTemplate have in common. */
@@ -9,7 +10,7 @@ export const bootstrapFields = {
   kubelet: s.object(
     {
       config: s.freeObject({ about: 'Fields of KubeletConfiguration, such as maxPods.' }),
-      flags: s.list(s.string({ pattern: '^--[a-z][a-z0-9-]*(=.*)?$', maxLength: 1024 }), {
+      flags: s.list(s.string({ pattern: FLAG, maxLength: 1024 }), {
         about: 'Flags of the kubelet, such as --node-labels=team=a.',
         maxItems: 50,
       }),

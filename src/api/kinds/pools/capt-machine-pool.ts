@@ -2,6 +2,7 @@
 // People write the spec, except providerIDList; only controllers/machine-pool writes that and the status.
 import { defineKind, type KindOf } from '../../define-kind.ts'
 import { conditions, objectRef } from '../../meta.ts'
+import { GROUP_INSTANCE_TYPE, LABEL_KEY, LABEL_VALUE, SUBNET_ID } from '../../patterns.ts'
 import * as s from '../../schema/build.ts'
 import { additionalTags } from '../capt-cluster.ts'
 
@@ -26,12 +27,12 @@ const taint = s.object(
   {
     key: s.string({
       about: 'Key of the taint.',
-      pattern: '^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$',
+      pattern: LABEL_KEY,
       maxLength: 317,
     }),
     value: s.string({
       about: 'Value of the taint.',
-      pattern: '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$',
+      pattern: LABEL_VALUE,
       maxLength: 63,
     }),
     effect: s.string({
@@ -45,14 +46,11 @@ const taint = s.object(
 /** What a CAPTMachinePool and a CAPTMachinePoolTemplate have in common. */
 export const machinePoolFields = {
   workspaceTemplateRef: objectRef('WorkspaceTemplate that makes the node group.'),
-  instanceTypes: s.list(
-    s.string({ pattern: '^[a-z][a-z0-9]*(-[a-z0-9]+)*\\.([a-z0-9]+-)?[a-z0-9]+$', maxLength: 32 }),
-    {
-      about: 'Instance types such as m7i.large, in order of preference, as the variable instance_types.',
-      minItems: 1,
-      maxItems: 20,
-    },
-  ),
+  instanceTypes: s.list(s.string({ pattern: GROUP_INSTANCE_TYPE, maxLength: 32 }), {
+    about: 'Instance types such as m7i.large, in order of preference, as the variable instance_types.',
+    minItems: 1,
+    maxItems: 20,
+  }),
   amiType: s.string({ about: 'Kind of image, as the variable ami_type.', enum: AMI_TYPES }),
   capacityType: s.string({
     about:
@@ -80,7 +78,7 @@ export const machinePoolFields = {
       rules: [{ rule: 'self.minSize <= self.maxSize', message: 'minSize must not be greater than maxSize' }],
     },
   ),
-  labels: s.map(s.string({ maxLength: 63, pattern: '^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$' }), {
+  labels: s.map(s.string({ maxLength: 63, pattern: LABEL_VALUE }), {
     about: 'Labels of the nodes, as the variable labels.',
     maxProperties: 50,
     rules: [
@@ -119,7 +117,7 @@ export const machinePoolFields = {
       ],
     },
   ),
-  subnets: s.list(s.string({ pattern: '^subnet-[0-9a-z]+$', maxLength: 64 }), {
+  subnets: s.list(s.string({ pattern: SUBNET_ID, maxLength: 64 }), {
     about: 'Subnets of the nodes, as the variable subnets; the private subnets of the cluster when left out.',
     minItems: 1,
     maxItems: 16,
