@@ -7,7 +7,7 @@ import { suspectsAfter } from '../record/in-flight.ts'
 import { followsLostRun } from '../record/record.ts'
 import { takeAside } from '../record/slots.ts'
 import type { RunContext } from './context.ts'
-import { RunFailure } from './failure.ts'
+import { RunFailure, toRunFault } from './failure.ts'
 import { claimFolder, rebuildLostRecord } from './inputs/inputs.ts'
 import { rootOf } from './inputs/layout.ts'
 import { mayHaveTerraform, waitForOrphan } from './process/terraform-process.ts'
@@ -87,6 +87,7 @@ export async function openState(context: RunContext, locked: Locked): Promise<Op
       record: () => writer.record,
       announce: (change) => writer.update(change),
       onFenced: () => stopping.request('fenced'),
+      onTooLarge: (error) => stopping.request('state', toRunFault(error)),
       note: (text) => context.note(text),
       ...slotsOf(context),
     },

@@ -76,6 +76,7 @@ async function runner(objects: Objects, runId: string, options: { isTakeOver: bo
       ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId, verb: 'apply' as const },
       record: () => record,
       announce: change,
+      onTooLarge: () => assert.fail('it fits'),
       onFenced: () => {
         fenced.is = true
       },

@@ -3,12 +3,13 @@ import type { RunFault } from '../../faults/faults.ts'
 import { diskFull, folderGone } from '../failure.ts'
 import type { CancelReason } from '../inputs/folder.ts'
 
-type StopReason = CancelReason | 'disk' | 'fenced' | 'folder'
+type StopReason = CancelReason | 'disk' | 'fenced' | 'folder' | 'state'
 
 export class Stopping {
   readonly #abort = new AbortController()
   readonly #onStop: (reason: StopReason) => void
   #reason: StopReason | undefined
+  #fault: RunFault | undefined
 
   constructor(onStop: (reason: StopReason) => void) {
     this.#onStop = onStop
@@ -22,14 +23,17 @@ export class Stopping {
     return this.#abort.signal
   }
 
-  request(reason: StopReason): void {
+  /** `fault`: what the run ends with, where the reason does not say all of it. */
+  request(reason: StopReason, fault?: RunFault): void {
     if (this.#reason !== undefined) return
     this.#reason = reason
+    this.#fault = fault
     this.#onStop(reason)
     this.#abort.abort()
   }
 
   fault(timeoutSeconds: number): RunFault {
+    if (this.#fault) return this.#fault
     switch (this.#reason) {
       case 'deadline':
         return {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { isCaptError, silentLog } from '#lib'
+import { type CaptError, isCaptError, silentLog } from '#lib'
 import { manualClock, memoryCluster } from '#testing'
 import { newRecord } from '../../record/record.ts'
 import type { RecordChange } from '../../record/record-store.ts'
@@ -33,6 +33,7 @@ async function open(left: string, saved: string) {
     record: () => newRecord('w'),
     announce: async () => {},
     onFenced: () => {},
+    onTooLarge: () => {},
     note: () => {},
   }
   const state = await WorkspaceState.open(world, { isTakeOver: false })
@@ -47,6 +48,7 @@ async function saveInJob(...written: readonly string[]) {
   mkdirSync(folder.work, { recursive: true })
   let record = newRecord('w')
   const slots = new RunSlots(() => record)
+  const stops: string[] = []
   const world = {
     ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run', verb: 'apply' as const },
     record: () => record,
@@ -54,6 +56,7 @@ async function saveInJob(...written: readonly string[]) {
       record = change(record)
     },
     onFenced: () => assert.fail('nobody else is at work'),
+    onTooLarge: (error: CaptError) => stops.push(error.code),
     note: () => {},
     slots: {
       take: (parts: number) => slots.take(parts),
@@ -86,7 +89,7 @@ async function saveInJob(...written: readonly string[]) {
     await next.settle(elsewhere.folder.work, true).finally(() => next.stop())
     return await loadState(objects, owner)
   }
-  return { error, saved, copy: copy && (await loadCopy(objects, owner, copy)), settledElsewhere }
+  return { error, stops, saved, copy: copy && (await loadCopy(objects, owner, copy)), settledElsewhere }
 }
 
 describe('the state of a run in a Job', () => {
@@ -95,18 +98,19 @@ describe('the state of a run in a Job', () => {
 
   it('of several parts is saved, and its copy is gone', async () => {
     const written = withOutput(randomBytes(2_000_000).toString('base64'))
-    const { error, saved, copy } = await saveInJob(written)
-    assert.deepEqual([error, saved === written, copy], [undefined, true, undefined])
+    const { error, stops, saved, copy } = await saveInJob(written)
+    assert.deepEqual([error, stops, saved === written, copy], [undefined, [], true, undefined])
   })
 
   it('that does not fit is an error with its size; the last one that fits stays, and a whole copy is beside it', async () => {
     const noise = randomBytes(15_000_000).toString('base64')
     // More of them than there are slots for copies of all.
     const written = [2, 3, 4, 5].map((serial) => withOutput(noise, serial))
-    const { error, saved, copy, settledElsewhere } = await saveInJob(...written)
+    const { error, stops, saved, copy, settledElsewhere } = await saveInJob(...written)
     assert.ok(isCaptError(error, 'CAPT_STATE_TOO_LARGE'), String(error))
     assert.match(error.message, /^the state takes 14\.\d MiB packed; a run in a Job saves 14\.1 MiB$/)
     assert.equal(saved, text(1))
+    assert.deepEqual(stops, ['CAPT_STATE_TOO_LARGE'], 'Terraform is asked to stop at the first of them')
     assert.ok(copy === written.at(-1), 'nothing of the last one is lost')
     assert.ok((await settledElsewhere()) === written.at(-1), 'the engine local goes on from it')
   })

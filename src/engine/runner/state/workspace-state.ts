@@ -23,6 +23,8 @@ interface StateWorld extends CopiesWorld {
   readonly verb: Verb
   /** Another run has the lock or wrote the state: nothing more may be made. */
   onFenced(): void
+  /** Whatever else is made cannot be saved either. */
+  onTooLarge(error: CaptError): void
 }
 
 /** How a run begins with its state. */
@@ -160,6 +162,7 @@ export class WorkspaceState {
     const before = this.#refused
     this.#refused = { text, copy, error: stateTooLarge(text) }
     if (before) await this.#copies.delete(before.copy)
+    else this.#world.onTooLarge(this.#refused.error)
     throw this.#refused.error
   }
 
