@@ -1,7 +1,6 @@
 // The fields we share with Cluster API, named once, by contract version. Everybody else reads a Cluster as plain
 // facts, whichever form the server gave it in, and asks the questions of the contract (paused, managed, moved) here.
-import { isPlainObject, jsonEqual } from '#lib'
-import type { ClusterApiVersion } from './foreign.ts'
+import { fieldsOf, jsonEqual } from '#lib'
 import type { AnyObject, Key, OwnerReference } from './object.ts'
 
 export const CLUSTER_GROUP = 'cluster.x-k8s.io'
@@ -53,7 +52,6 @@ export interface ClusterFacts {
 }
 
 type Fields = Readonly<Record<string, unknown>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export function readCluster(object: AnyObject): ClusterFacts {
@@ -61,7 +59,7 @@ export function readCluster(object: AnyObject): ClusterFacts {
   const wanted = fieldsOf(spec)
   const found = fieldsOf(status)
   const { metadata } = object
-  const read = isV1Beta1(object) ? readV1Beta1 : readV1Beta2
+  const read = object.apiVersion.endsWith('/v1beta1') ? readV1Beta1 : readV1Beta2
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -69,6 +67,8 @@ export function readCluster(object: AnyObject): ClusterFacts {
     paused: wanted['paused'] === true,
     deleting: metadata.deletionTimestamp !== undefined,
     deletionTimestamp: metadata.deletionTimestamp,
+    infrastructureRef: readRef(wanted['infrastructureRef']),
+    controlPlaneRef: readRef(wanted['controlPlaneRef']),
     endpoint: readEndpoint(wanted['controlPlaneEndpoint']),
     labels: metadata.labels ?? {},
     annotations: metadata.annotations ?? {},
@@ -81,10 +81,7 @@ export function isSameCluster(now: AnyObject, before: AnyObject): boolean {
   return jsonEqual(readCluster(now), readCluster(before))
 }
 
-type VersionedFacts = Pick<
-  ClusterFacts,
-  'infrastructureProvisioned' | 'controlPlaneInitialized' | 'infrastructureRef' | 'controlPlaneRef' | 'topology'
->
+type VersionedFacts = Pick<ClusterFacts, 'infrastructureProvisioned' | 'controlPlaneInitialized' | 'topology'>
 
 function readV1Beta2(spec: Fields, status: Fields): VersionedFacts {
   const initialization = fieldsOf(status['initialization'])
@@ -92,8 +89,6 @@ function readV1Beta2(spec: Fields, status: Fields): VersionedFacts {
   return {
     infrastructureProvisioned: initialization['infrastructureProvisioned'] === true,
     controlPlaneInitialized: initialization['controlPlaneInitialized'] === true,
-    infrastructureRef: readRef(spec['infrastructureRef']),
-    controlPlaneRef: readRef(spec['controlPlaneRef']),
     topology: readTopology(fieldsOf(topology['classRef'])['name'], topology['version']),
   }
 }
@@ -103,22 +98,11 @@ function readV1Beta1(spec: Fields, status: Fields): VersionedFacts {
   return {
     infrastructureProvisioned: status['infrastructureReady'] === true,
     controlPlaneInitialized: hasTrueCondition(status['conditions'], CONTROL_PLANE_INITIALIZED),
-    infrastructureRef: readRef(spec['infrastructureRef']),
-    controlPlaneRef: readRef(spec['controlPlaneRef']),
     topology: readTopology(topology['class'], topology['version']),
   }
 }
 
-function isV1Beta1(object: AnyObject): boolean {
-  return versionOf(object.apiVersion) === 'v1beta1'
-}
-
-function versionOf(apiVersion: string): ClusterApiVersion | undefined {
-  const version = apiVersion.split('/')[1]
-  return version === 'v1beta1' || version === 'v1beta2' ? version : undefined
-}
-
-function readEndpoint(value: unknown): Endpoint | undefined {
+export function readEndpoint(value: unknown): Endpoint | undefined {
   const { host, port } = fieldsOf(value)
   // v1beta1 always writes both keys; zero values mean unset.
   return typeof host === 'string' && host !== '' && typeof port === 'number' && port > 0 ? { host, port } : undefined

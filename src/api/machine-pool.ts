@@ -1,5 +1,5 @@
 // A MachinePool of Cluster API as plain facts, whichever version the server gave it in.
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import { type ContractRef, REPLICAS_MANAGED_BY_ANNOTATION, readRef } from './contract.ts'
 import type { AnyObject } from './object.ts'
 
@@ -20,8 +20,6 @@ export interface MachinePoolFacts {
   readonly dataSecretName: string | undefined
 }
 
-type Fields = Readonly<Record<string, unknown>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
 export function readMachinePool(object: AnyObject): MachinePoolFacts {

@@ -1,6 +1,6 @@
 // Builds Kubernetes structural schema, and nothing else: what is written here is what the CRD says.
 // Each builder returns a node that carries its JSON schema and, for the compiler only, the TypeScript type.
-import type { Json } from '#lib'
+import { definedFields, type Json } from '#lib'
 
 /** The part of OpenAPI v3 that a structural schema may use. */
 export interface JsonSchema {
@@ -117,7 +117,7 @@ export function string<const O extends StringOptions>(options: O = {} as O): Nod
   const { enum: values, pattern: given, format, minLength, maxLength, rules = [] } = options
   const pattern = typeof given === 'object' ? given.regex : given
   const inWords = typeof given === 'object' ? [patternRule(given)] : []
-  const type = { type: 'string', ...defined({ enum: values, pattern, format, minLength, maxLength }) } as const
+  const type = { type: 'string', ...definedFields({ enum: values, pattern, format, minLength, maxLength }) } as const
   return node(type, { ...options, rules: [...inWords, ...rules] })
 }
 
@@ -129,7 +129,7 @@ interface NumberOptions extends Common {
 }
 export function integer<const O extends NumberOptions>(options: O = {} as O): Node<number, HasDefault<O>> {
   const { minimum, maximum, format = 'int32' } = options
-  return node({ type: 'integer', ...defined({ format, minimum, maximum }) }, options)
+  return node({ type: 'integer', ...definedFields({ format, minimum, maximum }) }, options)
 }
 
 interface BooleanOptions extends Common {
@@ -156,7 +156,7 @@ export function list<T, D extends boolean, const O extends ListOptions>(
   options: O = {} as O,
 ): Node<readonly T[], HasDefault<O>> {
   const { minItems, maxItems, listType, mapKeys } = options
-  const extra = defined({
+  const extra = definedFields({
     minItems,
     maxItems,
     'x-kubernetes-list-type': listType,
@@ -174,7 +174,7 @@ export function map<T, D extends boolean, const O extends MapOptions>(
   options: O = {} as O,
 ): Node<Readonly<Record<string, T>>, HasDefault<O>> {
   const { maxProperties } = options
-  return node({ type: 'object', additionalProperties: values.schema, ...defined({ maxProperties }) }, options)
+  return node({ type: 'object', additionalProperties: values.schema, ...definedFields({ maxProperties }) }, options)
 }
 
 type Fields = Readonly<Record<string, Node<unknown, boolean>>>
@@ -198,7 +198,7 @@ export function object<const F extends Fields, const O extends ObjectOptions>(
 ): Node<ObjectOf<F, O>, HasDefault<O>> {
   const { required, preserveUnknown, minProperties } = options
   const properties = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.schema]))
-  const extra = defined({
+  const extra = definedFields({
     required: required?.length ? required : undefined,
     minProperties,
     'x-kubernetes-preserve-unknown-fields': preserveUnknown || undefined,
@@ -218,8 +218,4 @@ export function freeObject<const O extends Common>(options: O = {} as O): Node<{
 
 export function intOrString<const O extends Common>(options: O = {} as O): Node<number | string> {
   return node({ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }, options)
-}
-
-function defined<T extends object>(fields: T): Partial<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
 }

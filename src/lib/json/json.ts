@@ -45,6 +45,16 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
+/** The fields of an object; none of any other value. */
+export function fieldsOf(value: unknown): Record<string, unknown> {
+  return isPlainObject(value) ? value : {}
+}
+
+/** The same fields without those whose value is undefined. */
+export function definedFields<T extends object>(fields: T): Partial<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<T>
+}
+
 /** Deep equality of JSON values; a key whose value is undefined equals a key that is absent. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
