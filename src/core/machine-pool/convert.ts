@@ -1,26 +1,14 @@
 // A MachinePool in one API version from the other. The embedded home stores v1beta2 and serves both.
-import { type AnyObject, CLUSTER_GROUP, type ClusterApiVersion } from '#api'
-import { isPlainObject } from '#lib'
-import { refToV1Beta1, refToV1Beta2 } from '../cluster/convert.ts'
-
-type Fields = Record<string, unknown>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
-const defined = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+import type { AnyObject, ClusterApiVersion } from '#api'
+import { definedFields, fieldsOf, isPlainObject } from '#lib'
+import { convertObject, type Fields, refToV1Beta1, refToV1Beta2, someFields } from '../convert.ts'
 
 export function convertMachinePool<T extends AnyObject>(object: T, toVersion: ClusterApiVersion): T {
-  const apiVersion = `${CLUSTER_GROUP}/${toVersion}`
-  if (object.apiVersion === apiVersion) return object
-  const { spec, status, ...rest } = object as T & { readonly spec?: unknown; readonly status?: unknown }
-  const isOld = toVersion === 'v1beta1'
-  const toRef = (ref: unknown) => (isOld ? refToV1Beta1(ref, object.metadata.namespace) : refToV1Beta2(ref))
-  const toStatus = isOld ? statusToV1Beta1 : statusToV1Beta2
-  return {
-    ...rest,
-    apiVersion,
-    ...(spec === undefined ? {} : { spec: toSpec(fieldsOf(spec), toRef) }),
-    ...(status === undefined ? {} : { status: toStatus(fieldsOf(status)) }),
-  } as unknown as T
+  const toOldRef = (ref: unknown) => refToV1Beta1(ref, object.metadata.namespace)
+  return convertObject(object, toVersion, {
+    v1beta1: { spec: (spec) => toSpec(spec, toOldRef), status: statusToV1Beta1 },
+    v1beta2: { spec: (spec) => toSpec(spec, refToV1Beta2), status: statusToV1Beta2 },
+  })
 }
 
 function toSpec(spec: Fields, toRef: (ref: unknown) => unknown): Fields {
@@ -32,9 +20,9 @@ function toSpec(spec: Fields, toRef: (ref: unknown) => unknown): Fields {
     ...spec,
     template: {
       ...template,
-      spec: defined({
+      spec: definedFields({
         ...same,
-        bootstrap: bootstrap === undefined ? undefined : defined({ ...data, configRef: toRef(configRef) }),
+        bootstrap: bootstrap === undefined ? undefined : definedFields({ ...data, configRef: toRef(configRef) }),
         infrastructureRef: toRef(infrastructureRef),
       }),
     },
@@ -43,7 +31,7 @@ function toSpec(spec: Fields, toRef: (ref: unknown) => unknown): Fields {
 
 function statusToV1Beta1({ initialization, conditions, ...same }: Fields): Fields {
   const { infrastructureProvisioned, bootstrapDataSecretCreated } = fieldsOf(initialization)
-  return defined({
+  return definedFields({
     ...same,
     infrastructureReady: infrastructureProvisioned === true,
     bootstrapReady: bootstrapDataSecretCreated === true,
@@ -52,13 +40,12 @@ function statusToV1Beta1({ initialization, conditions, ...same }: Fields): Field
 }
 
 function statusToV1Beta2({ infrastructureReady, bootstrapReady, v1beta2, ...same }: Fields): Fields {
-  const initialization = defined({
-    infrastructureProvisioned: infrastructureReady === true ? true : undefined,
-    bootstrapDataSecretCreated: bootstrapReady === true ? true : undefined,
-  })
-  return defined({
+  return definedFields({
     ...same,
-    initialization: Object.keys(initialization).length === 0 ? undefined : initialization,
+    initialization: someFields({
+      infrastructureProvisioned: infrastructureReady === true ? true : undefined,
+      bootstrapDataSecretCreated: bootstrapReady === true ? true : undefined,
+    }),
     conditions: fieldsOf(v1beta2)['conditions'],
   })
 }

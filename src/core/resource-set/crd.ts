@@ -3,7 +3,7 @@
 import { conditions, s } from '#api'
 import { AGE, toDefinition, toSchema } from '../definition.ts'
 
-export const ADDONS_GROUP = 'addons.cluster.x-k8s.io'
+const ADDONS_GROUP = 'addons.cluster.x-k8s.io'
 
 const selector = s.object(
   {
