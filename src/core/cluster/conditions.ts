@@ -2,16 +2,10 @@
 // and people's habits work here too.
 import { conditionOf, findCondition } from '#api'
 import type { ConditionDraft } from '#runtime'
+import { draft } from '../condition.ts'
+import { type Part, statusFieldsOf } from '../referenced-objects.ts'
 import { isPaused } from './decide.ts'
-import { isInitialized, isProvisioned, type Observed, type Part, statusFieldsOf } from './observe.ts'
-
-type Status = ConditionDraft['status']
-const draft = (type: string, status: Status, reason: string, message = ''): ConditionDraft => ({
-  type,
-  status,
-  reason,
-  message,
-})
+import { isInitialized, isProvisioned, type Observed } from './observe.ts'
 
 export function conditionsOfCluster(observed: Observed): readonly ConditionDraft[] {
   if (isPaused(observed)) {
@@ -121,7 +115,7 @@ function gatesOf({ object }: Observed): readonly (ConditionDraft & { readonly ne
     const found = findCondition(status?.conditions, conditionType)
     const negative = polarity === 'Negative'
     if (!found) return { ...draft(conditionType, 'Unknown', 'NotYetReported', 'Condition not yet reported'), negative }
-    return { ...draft(conditionType, found.status as Status, found.reason, found.message), negative }
+    return { ...draft(conditionType, found.status as ConditionDraft['status'], found.reason, found.message), negative }
   })
 }
 

@@ -2,29 +2,20 @@
 // the Cluster is core's.
 import {
   type AnyObject,
-  CAPTCluster,
-  CAPTControlPlane,
   CLUSTER_NAME_LABEL,
   clusterKeyOf,
   clusterKind,
-  type Kind,
   keyOf,
   kubeconfigSecretName,
   machinePoolKind,
+  readCluster,
   readMachinePool,
   type Secret,
   SecretKind,
 } from '#api'
 import { messageOf, redact } from '#lib'
-import {
-  addFinalizer,
-  type Controller,
-  ownerReference,
-  removeFinalizer,
-  type StatusReport,
-  type World,
-  withOwner,
-} from '#runtime'
+import { addFinalizer, type Controller, removeFinalizer, type StatusReport, type World } from '#runtime'
+import { actOnPart, referenceTextOf, referenceTexts, statusFieldsOf } from '../referenced-objects.ts'
 import { conditionsOfCluster } from './conditions.ts'
 import { type Action, CORE_FINALIZER, decideCluster, isPaused } from './decide.ts'
 import {
@@ -33,15 +24,12 @@ import {
   isProvisioned,
   type Observed,
   observeCluster,
-  type Part,
+  PART_KINDS,
   POOLS_BY_CLUSTER,
   type Probe,
-  statusFieldsOf,
 } from './observe.ts'
 
 interface ClusterControllerOptions {
-  /** Kinds a Cluster may refer to here. */
-  readonly kinds?: readonly Kind[]
   /** Answers undefined when the API server behind a kubeconfig answers, else why not. */
   readonly reach?: (kubeconfig: string) => Promise<string | undefined>
 }
@@ -49,8 +37,7 @@ interface ClusterControllerOptions {
 const storedClusterKind = clusterKind('v1beta2')
 const MachinePool = machinePoolKind('v1beta2')
 
-export function clusterController(options: ClusterControllerOptions = {}): Controller<AnyObject, Observed, Action> {
-  const { kinds = [CAPTCluster, CAPTControlPlane] as readonly Kind[], reach } = options
+export function clusterController({ reach }: ClusterControllerOptions = {}): Controller<AnyObject, Observed, Action> {
   const probes = new Map<string, { readonly kubeconfig: string; readonly probe: Probe }>()
 
   async function probe({ objects }: World, observed: Observed): Promise<void> {
@@ -71,7 +58,7 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
     // A new kubeconfig is probed in this very turn: a cluster that is available is not called unreachable in between.
     defersStatus: ({ probe }) => probe.is === 'unknown',
     wakes: [
-      ...kinds.map((kind) => ({ kind, toKeys: ownersAndReferrers })),
+      ...PART_KINDS.map((kind) => ({ kind, toKeys: ownersAndReferrers })),
       {
         kind: MachinePool,
         toKeys: (changed) => {
@@ -92,7 +79,7 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
       { kind: MachinePool, name: POOLS_BY_CLUSTER, values: clusterOfPool },
     ],
     observe: async ({ cache }, object) =>
-      observeCluster(cache, kinds, object, (id, kubeconfig) => {
+      observeCluster(cache, object, (id, kubeconfig) => {
         const known = probes.get(id)
         if (known?.kubeconfig === kubeconfig) return known.probe
         return reach ? { is: 'unknown' } : { is: 'unprobed' }
@@ -108,11 +95,8 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
           probes.delete(`${observed.facts.namespace}/${observed.facts.name}`)
           return removeFinalizer(objects, storedClusterKind, object, CORE_FINALIZER)
         case 'claim':
-          return claim(world, object, action.part)
-        case 'delete': {
-          const { metadata } = action.part.object!
-          return objects.delete(action.part.kind!, keyOf(action.part.object!), { uid: metadata.uid ?? '' })
-        }
+        case 'delete':
+          return actOnPart(objects, action, object, object.metadata.name)
         case 'delete-workers':
           for (const worker of action.workers)
             await objects.delete(MachinePool, keyOf(worker), { uid: worker.metadata.uid ?? '' })
@@ -131,35 +115,17 @@ export function clusterController(options: ClusterControllerOptions = {}): Contr
 }
 
 const BY_REFERENCE = 'reference'
-const referenceText = (kind: string, namespace: string, name: string): string => `${kind}/${namespace}/${name}`
 
 function referencesOf(object: AnyObject): readonly string[] {
-  const { infrastructureRef, controlPlaneRef } =
-    (object as { spec?: Record<string, { kind?: string; name?: string }> }).spec ?? {}
-  return [infrastructureRef, controlPlaneRef].flatMap((ref) =>
-    ref?.kind && ref.name ? [referenceText(ref.kind, object.metadata.namespace ?? '', ref.name)] : [],
-  )
+  const { namespace, infrastructureRef, controlPlaneRef } = readCluster(object)
+  return referenceTexts(namespace, infrastructureRef, controlPlaneRef)
 }
 
 /** By owner reference once it is claimed, by the Cluster's reference before. */
 const ownersAndReferrers: Controller<AnyObject, Observed, Action>['wakes'][number]['toKeys'] = (changed, cache) => {
   const owner = clusterKeyOf(changed)
-  const value = referenceText(changed.kind, changed.metadata.namespace ?? '', changed.metadata.name)
-  const referrers = cache.list(storedClusterKind, { index: BY_REFERENCE, value }).map(keyOf)
+  const referrers = cache.keys(storedClusterKind, { index: BY_REFERENCE, value: referenceTextOf(changed) })
   return owner ? [owner, ...referrers] : referrers
-}
-
-async function claim({ objects }: World, cluster: AnyObject, { kind, object }: Part): Promise<void> {
-  if (!kind || !object) return
-  const { resourceVersion, ownerReferences } = object.metadata
-  const body = {
-    metadata: {
-      resourceVersion,
-      labels: { [CLUSTER_NAME_LABEL]: cluster.metadata.name },
-      ownerReferences: withOwner(ownerReferences, ownerReference(cluster)),
-    },
-  }
-  await objects.patch(kind, keyOf(object), { type: 'merge', body })
 }
 
 function statusOfCluster(observed: Observed): StatusReport {

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type AnyObject, CAPTBootstrapConfig, CAPTMachinePool, type Kind, readCluster, readMachinePool } from '#api'
 import type { Projected } from '#kube'
+import type { Part } from '../referenced-objects.ts'
 import { convertMachinePool } from './convert.ts'
-import { decideMachinePool, MACHINE_POOL_CORE_FINALIZER, type Observed, type Part } from './decide.ts'
+import { decideMachinePool, MACHINE_POOL_CORE_FINALIZER, type Observed } from './decide.ts'
 import { statusOfMachinePool } from './status.ts'
 
 const LABELS = { 'cluster.x-k8s.io/cluster-name': 'demo' }

@@ -1,18 +1,13 @@
 // Status of a MachinePool, with the phases and condition types of core Cluster API.
 import { findCondition } from '#api'
-import type { ConditionDraft, StatusReport } from '#runtime'
-import { type Observed, pausedBy, statusFieldsOf } from './decide.ts'
-
-const draft = (type: string, isTrue: boolean, reason: string, message = ''): ConditionDraft => ({
-  type,
-  status: isTrue ? 'True' : 'False',
-  reason,
-  message,
-})
+import type { StatusReport } from '#runtime'
+import { draft } from '../condition.ts'
+import { statusFieldsOf } from '../referenced-objects.ts'
+import { type Observed, pausedBy } from './decide.ts'
 
 export function statusOfMachinePool(observed: Observed): StatusReport {
   const cause = pausedBy(observed)
-  if (cause !== undefined) return { conditions: [draft('Paused', true, 'Paused', cause)] }
+  if (cause !== undefined) return { conditions: [draft('Paused', 'True', 'Paused', cause)] }
   const { object, facts, infrastructure, bootstrap } = observed
   const infra = statusFieldsOf(infrastructure)
   const isProvisioned = infra['ready'] === true
@@ -38,9 +33,14 @@ export function statusOfMachinePool(observed: Observed): StatusReport {
           : undefined,
     },
     conditions: [
-      draft('Paused', false, 'NotPaused'),
-      facts.deleting ? draft('Deleting', true, 'Deleting', message) : draft('Deleting', false, 'NotDeleting'),
-      draft('Available', isAvailable && !facts.deleting, isAvailable ? 'Available' : 'NotAvailable', message),
+      draft('Paused', 'False', 'NotPaused'),
+      facts.deleting ? draft('Deleting', 'True', 'Deleting', message) : draft('Deleting', 'False', 'NotDeleting'),
+      draft(
+        'Available',
+        isAvailable && !facts.deleting ? 'True' : 'False',
+        isAvailable ? 'Available' : 'NotAvailable',
+        message,
+      ),
     ],
   }
 }
