@@ -9,14 +9,13 @@ interface BindingResource {
   readonly applied: boolean
 }
 
+type Bindings = readonly {
+  readonly clusterResourceSetName: string
+  readonly resources?: readonly BindingResource[]
+}[]
+
 export interface Binding extends AnyObject {
-  readonly spec: {
-    readonly clusterName: string
-    readonly bindings?: readonly {
-      readonly clusterResourceSetName: string
-      readonly resources?: readonly BindingResource[]
-    }[]
-  }
+  readonly spec: { readonly clusterName: string; readonly bindings?: Bindings }
 }
 
 export const BindingKind = clusterResourceSetBindingKind('v1beta2')
@@ -34,38 +33,27 @@ export function newBinding(
 }
 
 export function findEntry(
-  binding: Binding | undefined,
+  bindings: Bindings = [],
   set: string,
-  ref: { readonly kind: string; readonly name: string },
+  ref: Pick<BindingResource, 'kind' | 'name'>,
 ): BindingResource | undefined {
-  const own = binding?.spec.bindings?.find((one) => one.clusterResourceSetName === set)
+  const own = bindings.find((one) => one.clusterResourceSetName === set)
   return own?.resources?.find((one) => one.kind === ref.kind && one.name === ref.name)
 }
 
 /** Entries of references that left the set stay, as in core. */
-function withEntry(
-  bindings: Binding['spec']['bindings'],
-  set: string,
-  entry: BindingResource,
-): NonNullable<Binding['spec']['bindings']> {
-  const all = bindings ?? []
-  const own = all.find((one) => one.clusterResourceSetName === set)
-  const others = (own?.resources ?? []).filter((one) => one.kind !== entry.kind || one.name !== entry.name)
-  const position = (own?.resources ?? []).findIndex((one) => one.kind === entry.kind && one.name === entry.name)
-  const resources = position < 0 ? [...others, entry] : [...others.slice(0, position), entry, ...others.slice(position)]
+function withEntry(bindings: Bindings = [], set: string, entry: BindingResource): Bindings {
+  const own = bindings.find((one) => one.clusterResourceSetName === set)
+  const known = findEntry(bindings, set, entry)
+  const entries = own?.resources ?? []
+  const resources = known ? entries.map((one) => (one === known ? entry : one)) : [...entries, entry]
   const updated = { clusterResourceSetName: set, resources }
-  return own ? all.map((one) => (one === own ? updated : one)) : [...all, updated]
+  return own ? bindings.map((one) => (one === own ? updated : one)) : [...bindings, updated]
 }
 
 /** A failed attempt that failed in the same way before is not recorded again: its time alone would wake every set. */
-export function withAttempt(
-  bindings: Binding['spec']['bindings'],
-  set: string,
-  entry: BindingResource,
-): Binding['spec']['bindings'] {
-  const known = bindings
-    ?.find((one) => one.clusterResourceSetName === set)
-    ?.resources?.find((one) => one.kind === entry.kind && one.name === entry.name)
+export function withAttempt(bindings: Bindings | undefined, set: string, entry: BindingResource): Bindings | undefined {
+  const known = findEntry(bindings, set, entry)
   const isSame = known !== undefined && !known.applied && !entry.applied && (known.hash ?? '') === (entry.hash ?? '')
   return isSame ? bindings : withEntry(bindings, set, entry)
 }
@@ -84,9 +72,6 @@ export function asksForNothing(now: Binding, before: Binding): boolean {
   })
 }
 
-export function withoutSet(
-  bindings: Binding['spec']['bindings'],
-  set: string,
-): NonNullable<Binding['spec']['bindings']> {
-  return (bindings ?? []).filter((one) => one.clusterResourceSetName !== set)
+export function withoutSet(bindings: Bindings = [], set: string): Bindings {
+  return bindings.filter((one) => one.clusterResourceSetName !== set)
 }

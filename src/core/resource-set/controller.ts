@@ -9,7 +9,7 @@ import {
   conditionOf,
   type Key,
   keyOf,
-  PAUSED_ANNOTATION,
+  pauseOf,
   readCluster,
   SecretKind,
 } from '#api'
@@ -18,19 +18,19 @@ import { CaptError, toTimestamp } from '#lib'
 import {
   act,
   addFinalizer,
-  type ConditionDraft,
   type Controller,
   type Decision,
   done,
   doneFor,
   hasFinalizer,
+  isOwnedBy,
   type StatusReport,
   type World,
   waiting,
 } from '#runtime'
+import { draft } from '../condition.ts'
 import { asksForNothing, type Binding, BindingKind } from './binding.ts'
 import {
-  isOwned,
   isSelected,
   needsApply,
   type ObservedSet,
@@ -62,14 +62,13 @@ export function resourceSetController(remotes: RemoteClusters): Controller<Resou
       {
         kind: BindingKind,
         ignores: (now, before) => asksForNothing(now as unknown as Binding, before as unknown as Binding),
-        toKeys: (binding, cache) =>
-          ofCluster(cache, { namespace: binding.metadata.namespace!, name: binding.metadata.name }),
+        toKeys: (binding, cache) => ofCluster(cache, keyOf(binding)),
       },
     ],
     observe: observeSet,
     decide,
     act: (world, observed, action) => actOn(world, observed, action, remotes),
-    status: (observed) => report(observed),
+    status: report,
   }
 }
 
@@ -104,7 +103,7 @@ function decide(observed: ObservedSet): Decision<SetAction> {
   const { set } = observed
   if (set.metadata.deletionTimestamp)
     return hasFinalizer(set, SET_FINALIZER) ? act<SetAction>({ do: 'clean-up' }) : done
-  if (PAUSED_ANNOTATION in (set.metadata.annotations ?? {})) return done
+  if (pauseOf(undefined, set) !== undefined) return done
   if (!hasFinalizer(set, SET_FINALIZER)) return act<SetAction>({ do: 'add-finalizer' })
   const open = observed.clusters.filter((cluster) => needsWork(observed, cluster))
   const reachable = open.filter((cluster) => cluster.infrastructureProvisioned)
@@ -127,7 +126,7 @@ function needsWork(observed: ObservedSet, cluster: ClusterFacts): boolean {
   return observed.sources.some((source) => {
     if (source.isWrongType) return true
     if (!source.live) return false
-    return needsApply(observed, binding, source) || !isOwned(source.live, observed.set)
+    return needsApply(observed, binding, source) || !isOwnedBy(source.live, observed.set)
   })
 }
 
@@ -148,15 +147,8 @@ async function actOn(world: World, observed: ObservedSet, action: SetAction, rem
 /** One condition for all clusters: the last one wins, as in core. Nothing is written when nothing was tried. */
 function report({ set, outcome, nowMs, clusters }: ObservedSet): StatusReport {
   const { generation } = set.metadata
-  const paused: ConditionDraft =
-    PAUSED_ANNOTATION in (set.metadata.annotations ?? {})
-      ? {
-          type: 'Paused',
-          status: 'True',
-          reason: 'Paused',
-          message: `ClusterResourceSet has the ${PAUSED_ANNOTATION} annotation`,
-        }
-      : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' }
+  const cause = pauseOf(undefined, set)
+  const paused = cause === undefined ? draft('Paused', 'False', 'NotPaused') : draft('Paused', 'True', 'Paused', cause)
   const conditions = outcome.draft ? [outcome.draft, paused] : [paused]
   const fields: Record<string, unknown> = { observedGeneration: generation }
   if (outcome.draft && outcome.old && clusters.length > 0) {

@@ -111,11 +111,8 @@ async function readSource(objects: Objects, namespace: string, ref: Source['ref'
   return { ref, live, isWrongType, values, hash: keyedHash(values) }
 }
 
-export const isOwned = (object: AnyObject, owner: AnyObject) =>
-  object.metadata.ownerReferences?.some((one) => one.uid === owner.metadata.uid) ?? false
-
 export function needsApply({ set }: Pick<ObservedSet, 'set'>, binding: Binding | undefined, source: Source): boolean {
-  const entry = findEntry(binding, set.metadata.name, source.ref)
+  const entry = findEntry(binding?.spec.bindings, set.metadata.name, source.ref)
   if (!entry?.applied) return true
   return (set.spec.strategy ?? 'ApplyOnce') === 'Reconcile' && entry.hash !== source.hash
 }

@@ -2,11 +2,14 @@
 import { type ClusterFacts, ConfigMapKind, type Key, keyOf, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, isCaptError, messageOf, redact, toTimestamp } from '#lib'
-import { type ConditionDraft, ownerReference, removeFinalizer, type World, withOwner } from '#runtime'
+import { isOwnedBy, ownerReference, removeFinalizer, type World, withOwner } from '#runtime'
+import { draft } from '../condition.ts'
 import { applyObjects } from './apply.ts'
 import { type Binding, BindingKind, newBinding, withAttempt, withoutSet } from './binding.ts'
-import { isOwned, needsApply, type ObservedSet, SECRET_TYPE, SET_FINALIZER, SetKind } from './observe.ts'
+import { needsApply, type ObservedSet, SECRET_TYPE, SET_FINALIZER, SetKind } from './observe.ts'
 import { parseSource } from './parse.ts'
+
+const TYPE = 'ResourcesApplied'
 
 /** Opens the workload cluster of a Cluster; throws when it cannot be reached. */
 export interface RemoteClusters {
@@ -46,7 +49,7 @@ export async function applyTo(
     remote = await remotes.connect({ namespace: cluster.namespace, name: cluster.name })
   } catch (error) {
     const message = redact(messageOf(error))
-    outcome.draft = condition('False', 'InternalError', 'Please check controller logs for errors')
+    outcome.draft = draft(TYPE, 'False', 'InternalError', 'Please check controller logs for errors')
     outcome.old = { reason: 'RemoteClusterClientFailed', severity: 'Error', message }
     return [message]
   }
@@ -54,7 +57,7 @@ export async function applyTo(
   let { bindings } = binding.spec
   for (const source of observed.sources) {
     if (source.isWrongType) {
-      outcome.draft = condition('False', 'WrongSecretType', `Secret ${source.ref.name} is not of type ${SECRET_TYPE}`)
+      outcome.draft = draft(TYPE, 'False', 'WrongSecretType', `Secret ${source.ref.name} is not of type ${SECRET_TYPE}`)
       outcome.old = { reason: 'WrongSecretType', severity: 'Warning', message: 'unsupported secret type' }
       faults.push(`Secret ${source.ref.name}: unsupported type`)
       continue
@@ -66,7 +69,7 @@ export async function applyTo(
       const problems = await applyObjects(remote, parseSource(source.values), set.spec.strategy ?? 'ApplyOnce')
       bindings = withAttempt(bindings, name, { ...entry, applied: problems.length === 0, hash: source.hash! })
       if (problems.length === 0) continue
-      outcome.draft = condition('False', 'NotApplied', 'Failed to apply ClusterResourceSet resources to Cluster')
+      outcome.draft = draft(TYPE, 'False', 'NotApplied', 'Failed to apply ClusterResourceSet resources to Cluster')
       outcome.old = { reason: 'ApplyFailed', severity: 'Warning', message: redact(problems.join('; ')) }
       faults.push(...problems)
     } catch (error) {
@@ -87,7 +90,7 @@ export async function applyTo(
     await world.objects.patch(BindingKind, keyOf(binding), { type: 'merge', body })
   }
   if (faults.length === 0) {
-    outcome.draft = condition('True', 'Applied', '')
+    outcome.draft = draft(TYPE, 'True', 'Applied')
     outcome.old = {}
   }
   return faults
@@ -96,7 +99,7 @@ export async function applyTo(
 /** Core owns its sources; deleting the set takes those that nobody else owns. */
 export async function ownSources(world: World, { set, sources }: ObservedSet): Promise<void> {
   for (const { live, ref } of sources) {
-    if (!live || isOwned(live, set)) continue
+    if (!live || isOwnedBy(live, set)) continue
     const ownerReferences = withOwner(live.metadata.ownerReferences, ownerReference(set))
     const body = { metadata: { resourceVersion: live.metadata.resourceVersion, ownerReferences } }
     await world.objects.patch(ref.kind === 'Secret' ? SecretKind : ConfigMapKind, keyOf(live), { type: 'merge', body })
@@ -108,10 +111,3 @@ async function ensureBinding(world: World, { set }: ObservedSet, cluster: Cluste
   const live = await world.objects.get<Binding>(BindingKind, key)
   return live ?? (await world.objects.create<Binding>(BindingKind, newBinding(cluster, ownerReference(set))))
 }
-
-const condition = (status: ConditionDraft['status'], reason: string, message: string): ConditionDraft => ({
-  type: 'ResourcesApplied',
-  status,
-  reason,
-  message,
-})
