@@ -9,7 +9,6 @@ const Sample = defineKind({
   group: 'example.org',
   version: 'v1',
   kind: 'Sample',
-  plural: 'samples',
   about: 'A sample.',
   spec: s.object(
     {

@@ -11,7 +11,6 @@ const Sample = defineKind({
   group: 'controlplane.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'Sample',
-  plural: 'samples',
   shortNames: ['sp'],
   categories: ['cluster-api'],
   about: 'A sample.',

@@ -1,4 +1,5 @@
 // One definition of a kind gives its TypeScript type, its CRD, its runtime check and its reference page.
+import { pluralOf } from '#lib'
 import type { AnyObject, KindRef } from './object.ts'
 import type { JsonSchema, Node, Rule } from './schema/build.ts'
 
@@ -24,8 +25,6 @@ interface KindDefinition<S, T> {
   readonly group: string
   readonly version: string
   readonly kind: string
-  readonly plural: string
-  readonly singular?: string
   readonly shortNames?: readonly string[]
   readonly categories?: readonly string[]
   /** What the kind is for, in one to three sentences. */
@@ -63,7 +62,8 @@ export function defineKind<S, T>(definition: KindDefinition<S, T>): Kind<S, T> {
   return {
     ...definition,
     namespaced: true,
-    singular: definition.singular ?? definition.kind.toLowerCase(),
+    plural: pluralOf(definition.kind),
+    singular: definition.kind.toLowerCase(),
     apiVersion: `${definition.group}/${definition.version}`,
     schema: {
       type: 'object',

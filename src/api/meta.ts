@@ -65,7 +65,6 @@ export function templateKindOf<S extends s.Node<unknown, boolean>>(
   return {
     ...{ group, version, about, columns },
     kind: `${kind}Template`,
-    plural: `${kind.toLowerCase()}templates`,
     categories: ['cluster-api'],
     spec: s.object({ template }, { required: ['template'], about: 'Desired state.' }),
   }

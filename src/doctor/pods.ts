@@ -86,7 +86,7 @@ export async function examinePods(
 
 type Workload = ReturnType<typeof createClient>
 
-const HelmReleaseKind = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
+const HelmReleaseKind = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
 
 /** Those of Flux and Karpenter, and of every release. */
 async function readNamespaces(client: Workload): Promise<ReadonlySet<string>> {

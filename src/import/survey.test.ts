@@ -6,7 +6,7 @@ import type { Connected } from '#kube'
 import { memoryCluster } from '#testing'
 import { surveyOlder } from './survey.ts'
 
-const WORKSPACE = kindRef('tf.upbound.io/v1beta1', 'Workspace', 'workspaces', false)
+const WORKSPACE = kindRef('tf.upbound.io/v1beta1', 'Workspace', false)
 const object = (
   kind: { readonly group: string; readonly version: string },
   name: string,

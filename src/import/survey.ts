@@ -16,8 +16,8 @@ import type { Given } from './map.ts'
 import { isStateObject } from './states.ts'
 
 const CROSSPLANE: readonly KindRef[] = ['v1beta1', 'v1alpha1'].flatMap((version) => [
-  kindRef(`tf.upbound.io/${version}`, 'Workspace', 'workspaces', false),
-  kindRef(`tf.upbound.io/${version}`, 'ProviderConfig', 'providerconfigs', false),
+  kindRef(`tf.upbound.io/${version}`, 'Workspace', false),
+  kindRef(`tf.upbound.io/${version}`, 'ProviderConfig', false),
 ])
 
 /** The older project spelt these kinds Capt…; the plural names a kind, so they are read all the same. */

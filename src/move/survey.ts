@@ -98,7 +98,7 @@ export async function refuseCoreMachines(from: Connected, clusters: ReadonlySet<
   const version = CLUSTER_API_VERSIONS.find((one) => served.includes(one))
   if (!version) return
   const kinds = ['MachineDeployment', 'MachineSet', 'Machine'].map((kind) =>
-    kindRef(`${CLUSTER_GROUP}/${version}`, kind, `${kind.toLowerCase()}s`),
+    kindRef(`${CLUSTER_GROUP}/${version}`, kind),
   )
   const held = (await readAll(from, kinds)).find(({ object }) => isLabelled(object, clusters))
   if (!held) return

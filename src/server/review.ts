@@ -4,8 +4,8 @@ import { type AnyObject, kindRef } from '#api'
 import type { Objects } from '#kube'
 import { type Clock, type Log, messageOf, sha256 } from '#lib'
 
-const TokenReviewKind = kindRef('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews', false)
-const SubjectAccessReviewKind = kindRef('authorization.k8s.io/v1', 'SubjectAccessReview', 'subjectaccessreviews', false)
+const TokenReviewKind = kindRef('authentication.k8s.io/v1', 'TokenReview', false)
+const SubjectAccessReviewKind = kindRef('authorization.k8s.io/v1', 'SubjectAccessReview', false)
 
 interface User {
   readonly username?: string

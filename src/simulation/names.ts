@@ -1,6 +1,5 @@
 // Words by which simulation says that it is simulation, and the kinds it plays with.
-import type { KindRef } from '#api'
-import { pluralOf } from '#lib'
+import { kindRef } from '#api'
 
 /** On everything that an actor makes. */
 const SIMULATED = 'capt.appthrust.com/simulated'
@@ -11,25 +10,16 @@ export const FAULT_ANNOTATION = 'capt.appthrust.com/fault'
 /** In the workload: `<object name>: <fault>`. */
 export const FAULTS = { namespace: 'kube-system', name: 'capt-simulation' } as const
 
-const ref = (group: string, version: string, kind: string, namespaced = true): KindRef => ({
-  group,
-  version,
-  kind,
-  plural: pluralOf(kind),
-  namespaced,
-})
-
-export const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
-export const IngressKind = ref('networking.k8s.io', 'v1', 'Ingress')
-export const PodDisruptionBudgetKind = ref('policy', 'v1', 'PodDisruptionBudget')
-export const JobKind = ref('batch', 'v1', 'Job')
-export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
-export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
-export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
-export const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
-export const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
+export const EndpointSliceKind = kindRef('discovery.k8s.io/v1', 'EndpointSlice')
+export const IngressKind = kindRef('networking.k8s.io/v1', 'Ingress')
+export const PodDisruptionBudgetKind = kindRef('policy/v1', 'PodDisruptionBudget')
+export const OCIRepositoryKind = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository')
+export const HelmRepositoryKind = kindRef('source.toolkit.fluxcd.io/v1', 'HelmRepository')
+export const HelmReleaseKind = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
+export const NodePoolKind = kindRef('karpenter.sh/v1', 'NodePool', false)
+export const NodeClaimKind = kindRef('karpenter.sh/v1', 'NodeClaim', false)
 /** The class of EKS Auto Mode. */
-export const NodeClassKind = ref('eks.amazonaws.com', 'v1', 'NodeClass', false)
-export const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
+export const NodeClassKind = kindRef('eks.amazonaws.com/v1', 'NodeClass', false)
+export const EC2NodeClassKind = kindRef('karpenter.k8s.aws/v1', 'EC2NodeClass', false)
 
 export const simulated = { [SIMULATED]: 'true' } as const

@@ -137,7 +137,6 @@ export const AddonDelivery = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'AddonDelivery',
-  plural: 'addondeliveries',
   reconciledBy: 'addons',
   shortNames: ['adeliv'],
   categories: ['cluster-api', 'capt'],

@@ -107,7 +107,6 @@ export const AddonPipeline = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'AddonPipeline',
-  plural: 'addonpipelines',
   reconciledBy: 'addons',
   shortNames: ['apipe'],
   categories: ['cluster-api', 'capt'],

@@ -116,7 +116,6 @@ export const CAPTCluster = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTCluster',
-  plural: 'captclusters',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

@@ -181,7 +181,6 @@ export const CAPTControlPlane = defineKind({
   group: 'controlplane.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTControlPlane',
-  plural: 'captcontrolplanes',
   reconciledBy: 'control-plane',
   categories: ['cluster-api'],
   about:

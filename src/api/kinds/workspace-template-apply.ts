@@ -132,7 +132,6 @@ export const WorkspaceTemplateApply = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'WorkspaceTemplateApply',
-  plural: 'workspacetemplateapplies',
   reconciledBy: 'infrastructure',
   shortNames: ['wtapply'],
   categories: ['capt', 'terraform'],

@@ -218,7 +218,6 @@ export const WorkspaceTemplate = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'WorkspaceTemplate',
-  plural: 'workspacetemplates',
   reconciledBy: 'infrastructure',
   categories: ['capt', 'terraform'],
   about:

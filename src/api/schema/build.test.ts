@@ -7,7 +7,6 @@ const Sample = defineKind({
   group: 'example.org',
   version: 'v1',
   kind: 'Sample',
-  plural: 'samples',
   about: 'A sample.',
   spec: s.object(
     {

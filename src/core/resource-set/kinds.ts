@@ -1,11 +1,12 @@
 // Finds the address of a kind on a server from what a manifest says. Kinds of Kubernetes itself are known; the others
 // are looked up among the CRDs of that server, and only established ones count.
 import {
-  apiVersionOf,
   CustomResourceDefinitionKind,
   findCondition,
+  groupOf,
   isClusterScoped,
   type KindRef,
+  kindRef,
   type UnknownObject,
 } from '#api'
 import { KubeError, type Objects } from '#kube'
@@ -32,15 +33,13 @@ const BUILT_IN = new Set([
 ])
 
 export async function resolveKind(objects: Objects, apiVersion: string, kind: string): Promise<KindRef> {
-  const slash = apiVersion.indexOf('/')
-  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
-  const version = apiVersion.slice(slash + 1)
-  if (BUILT_IN.has(group))
-    return { group, version, kind, plural: pluralOf(kind), namespaced: !isClusterScoped(group, kind) }
+  const group = groupOf(apiVersion)
+  const known = kindRef(apiVersion, kind, !isClusterScoped(group, kind))
+  if (BUILT_IN.has(group)) return known
   const found = (await byName(objects, group, kind)) ?? (await bySearch(objects, group, kind))
-  const resolved = found ? toKindRef(found, version) : undefined
+  const resolved = found ? toKindRef(found, known.version) : undefined
   if (resolved) return resolved
-  throw new KubeError('KindNotServed', `no matches for kind "${kind}" in version "${apiVersionOf({ group, version })}"`)
+  throw new KubeError('KindNotServed', `no matches for kind "${kind}" in version "${apiVersion}"`)
 }
 
 async function byName(objects: Objects, group: string, kind: string): Promise<UnknownObject | undefined> {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type AnyObject, type ConfigMap, CustomResourceDefinitionKind, type KindRef, kindRef } from '#api'
 import { isKubeError, type KubeErrorReason, type Objects } from '../port.ts'
 
-export const WidgetKind = kindRef('contract.example.com/v1', 'Widget', 'widgets')
+export const WidgetKind = kindRef('contract.example.com/v1', 'Widget')
 
 /** A kind that no server under test may serve. */
 export const NobodysKind: KindRef = { ...WidgetKind, group: 'nobody.example.com', kind: 'Nothing', plural: 'nothings' }

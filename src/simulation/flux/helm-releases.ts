@@ -7,6 +7,7 @@ import {
   isTrue,
   type KindRef,
   keyOf,
+  ServiceAccountKind,
   type UnknownObject,
 } from '#api'
 import { ignore, isKubeError, type Objects, type Projected } from '#kube'
@@ -166,14 +167,6 @@ async function uninstall(objects: Objects, { release }: Observed): Promise<void>
   for (const kind of [ServiceAccountKind, DeploymentKind])
     for await (const { metadata } of objects.list<AnyObject>(kind, options))
       await objects.delete(kind, { namespace: metadata.namespace!, name: metadata.name }).catch(ignore('NotFound'))
-}
-
-const ServiceAccountKind: KindRef = {
-  group: '',
-  version: 'v1',
-  kind: 'ServiceAccount',
-  plural: 'serviceaccounts',
-  namespaced: true,
 }
 
 async function ensure(objects: Objects, kind: KindRef, object: UnknownObject): Promise<void> {

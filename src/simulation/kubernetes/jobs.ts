@@ -1,11 +1,10 @@
 // Plays the job controller: a Job is complete after a moment, unless its switch says otherwise.
-import type { AnyObject } from '#api'
+import { type AnyObject, JobKind } from '#api'
 import type { Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { type Controller, done, waiting } from '#runtime'
 import { conditionList, type Stage, secondsLeft } from '../actor.ts'
 import { type Fault, faultOf, wakeOnFaults } from '../faults.ts'
-import { JobKind } from '../names.ts'
 
 interface Observed {
   readonly job: Projected<AnyObject & { status?: { conditions?: unknown; startTime?: string } }>

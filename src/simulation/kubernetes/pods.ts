@@ -1,5 +1,5 @@
 // Plays the scheduler and the kubelet: pods get a node with room, start after a moment, and die with their node.
-import { type AnyObject, type KindRef, keyOf, NodeKind, PodKind } from '#api'
+import { type AnyObject, keyOf, kindRef, NodeKind, PodKind } from '#api'
 import { isKubeError, type Objects, type Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
@@ -18,7 +18,7 @@ interface Observed {
 }
 type Action = { readonly do: 'bind'; readonly node: string } | { readonly do: 'delete' }
 
-const BindingKind: KindRef = { group: '', version: 'v1', kind: 'Binding', plural: 'bindings', namespaced: true }
+const BindingKind = kindRef('v1', 'Binding')
 
 /** The embedded API keeps pods as data; a real one refuses the change and takes a node by a Binding alone. */
 async function bind(objects: Objects, pod: Projected<Pod>, node: string): Promise<void> {

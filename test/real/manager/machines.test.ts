@@ -55,7 +55,7 @@ for (const version of VERSIONS.capi)
     const contract = contractOf(version)
     const isReal = version === VERSIONS.capi[0]
     const Machine = machineKind(contract)
-    const MachineDeployment = kindRef(`cluster.x-k8s.io/${contract}`, 'MachineDeployment', 'machinedeployments')
+    const MachineDeployment = kindRef(`cluster.x-k8s.io/${contract}`, 'MachineDeployment')
     const until = (what: string, check: () => boolean | Promise<boolean>, seconds = 240) =>
       eventually(world, what, check, seconds)
     const machines = (labelSelector: string) => world.api.list(Machine, { labelSelector })

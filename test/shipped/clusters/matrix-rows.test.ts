@@ -18,12 +18,9 @@ const ROWS = eksRows()
   .filter((line) => versionsFor('flux', line).length > 0)
   .sort(compareVersions)
 const MARKED = [
-  [kindRef('karpenter.sh/v1', 'NodePool', 'nodepools', false), { name: 'default' }],
-  [kindRef('karpenter.k8s.aws/v1', 'EC2NodeClass', 'ec2nodeclasses', false), { name: 'default' }],
-  [
-    kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases'),
-    { namespace: 'kube-system', name: 'karpenter' },
-  ],
+  [kindRef('karpenter.sh/v1', 'NodePool', false), { name: 'default' }],
+  [kindRef('karpenter.k8s.aws/v1', 'EC2NodeClass', false), { name: 'default' }],
+  [kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease'), { namespace: 'kube-system', name: 'karpenter' }],
   [DeploymentKind, { namespace: 'flux-system', name: 'source-controller' }],
 ] as const
 const MINE = 'example.com/mine'

@@ -10,7 +10,7 @@ import { type Story, storyOf } from '../../support/golden/story.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from '../support.ts'
 
 const EXAMPLES = join(import.meta.dirname, '..', '..', '..', 'examples')
-const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
+const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
 const key = { namespace: 'default', name: 'cluster-1' }
 
 const FLUX_RELEASE = `apiVersion: v1

@@ -22,7 +22,7 @@ import { simulatedCloud } from '../../support/teardown/whole-cluster.ts'
 
 const Cluster = clusterKind('v1beta2')
 const key = { namespace: 'default', name: 'demo' }
-const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
+const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
 const web = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',

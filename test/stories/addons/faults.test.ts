@@ -7,7 +7,7 @@ import { type AddonsWorld, addonsWorld, conditionStatus } from '../../support/ad
 let world: AddonsWorld
 afterEach(async () => await world.close())
 
-const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository', 'ocirepositories')
+const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository')
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const stage = (name: string) => world.stage('demo', name)
 

@@ -28,8 +28,8 @@ let world: AddonsWorld
 afterEach(async () => await world.close())
 
 const key = { namespace: 'default', name: 'demo' }
-const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
-const NodePool = kindRef('karpenter.sh/v1', 'NodePool', 'nodepools', false)
+const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
+const NodePool = kindRef('karpenter.sh/v1', 'NodePool', false)
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const ready = () => world.delivery('demo')?.status?.conditions?.find((condition) => condition.type === 'Ready')
 const stage = (name: string) => world.stage('demo', name)

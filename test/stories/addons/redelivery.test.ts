@@ -25,7 +25,7 @@ const isReady = (name = 'demo') => conditionStatus(world.delivery(name), 'Ready'
 const stage = (name: string) => world.stage('demo', name)
 const helm = { namespace: 'flux-system', name: 'helm-controller' }
 const shared = { namespace: 'default', name: 'fluxcd-install-2.9.5' }
-const NetworkPolicy = kindRef('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies')
+const NetworkPolicy = kindRef('networking.k8s.io/v1', 'NetworkPolicy')
 const Binding = clusterResourceSetBindingKind('v1beta2')
 /** On the deliveries; each is on its Cluster too. */
 const redeliveries = () =>

@@ -19,7 +19,7 @@ afterEach(async () => await world.close())
 
 const CANARY = 'canary-of-the-registry'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
-const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository', 'ocirepositories')
+const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository')
 const karpenterSource = { namespace: 'kube-system', name: 'karpenter' }
 const copyKey = { namespace: 'kube-system', name: 'karpenter-registry' }
 const probeCopyKey = { namespace: 'flux-system', name: 'capt-probe-registry' }

@@ -46,7 +46,6 @@ export const CAPTGreeting = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTGreeting',
-  plural: 'captgreetings',
   reconciledBy: 'infrastructure',
   shortNames: ['greeting'],
   about: 'Greets a cluster.',

@@ -39,7 +39,7 @@ const HelmReleaseKind: KindRef = {
   plural: 'helmreleases',
   namespaced: true,
 }
-const ServiceAccountKind = kindRef('v1', 'ServiceAccount', 'serviceaccounts')
+const ServiceAccountKind = kindRef('v1', 'ServiceAccount')
 const ROOT = join(import.meta.dirname, '../../..')
 const program = findMoto()
 const skip = (program === undefined && 'not installed: moto') || (!kubectlPath && 'not installed: kubectl')

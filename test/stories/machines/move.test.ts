@@ -34,7 +34,7 @@ import {
 import { ioFor, moveFlags, namesOf } from '../../support/cluster/move-io.ts'
 import { aCluster, applyAll, ClusterKind, type ClusterWorld, clusterWorld } from '../../support/cluster/world.ts'
 
-const MachineDeployment = kindRef('cluster.x-k8s.io/v1beta2', 'MachineDeployment', 'machinedeployments')
+const MachineDeployment = kindRef('cluster.x-k8s.io/v1beta2', 'MachineDeployment')
 const worlds: ClusterWorld[] = []
 after(() => Promise.all(worlds.map((world) => world.stop())))
 

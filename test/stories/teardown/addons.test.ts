@@ -36,8 +36,8 @@ afterEach(async () => {
 })
 
 const key = { namespace: 'default', name: 'demo' }
-const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease', 'helmreleases')
-const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository', 'ocirepositories')
+const HelmRelease = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
+const OCIRepository = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository')
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
 /** Everything of the simulated cloud; the runs of Terraform are beside it. */

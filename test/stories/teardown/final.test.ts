@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 
 const key = { namespace: 'default', name: 'demo' }
-const NodeClaim = kindRef('karpenter.sh/v1', 'NodeClaim', 'nodeclaims', false)
+const NodeClaim = kindRef('karpenter.sh/v1', 'NodeClaim', false)
 const isReady = () => conditionStatus(world.delivery('demo'), 'Ready') === 'True'
 const isTornDown = () => conditionStatus(world.delivery('demo'), 'TornDown') === 'True'
 const deleteCluster = () => world.home.others.delete(Cluster, key)

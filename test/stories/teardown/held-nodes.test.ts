@@ -17,7 +17,7 @@ afterEach(async () => {
 })
 
 const KEY = { namespace: 'default', name: 'demo' }
-const PodDisruptionBudget = kindRef('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets')
+const PodDisruptionBudget = kindRef('policy/v1', 'PodDisruptionBudget')
 const BUDGET = {
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',

@@ -5,7 +5,7 @@ import { type AddonsWorld, conditionStatus, REQUEST_LABELS } from '../addons/wor
 import { simulatedCloud, type WholeCluster, wholeCluster } from './whole-cluster.ts'
 
 const KEY = { namespace: 'default', name: 'demo' }
-export const NodePool = kindRef('karpenter.sh/v1', 'NodePool', 'nodepools', false)
+export const NodePool = kindRef('karpenter.sh/v1', 'NodePool', false)
 export const NodeClaim: KindRef = { ...NodePool, kind: 'NodeClaim', plural: 'nodeclaims' }
 /** Karpenter makes it for the EC2NodeClass, and deletes it with that one while it lives. */
 export const PROFILE = 'instance profile default_simulated'

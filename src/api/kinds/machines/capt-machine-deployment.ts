@@ -46,7 +46,6 @@ export const CAPTMachineDeployment = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTMachineDeployment',
-  plural: 'captmachinedeployments',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

@@ -115,7 +115,6 @@ export const CAPTMachineSet = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTMachineSet',
-  plural: 'captmachinesets',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

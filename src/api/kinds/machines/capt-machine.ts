@@ -100,7 +100,6 @@ export const CAPTMachine = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTMachine',
-  plural: 'captmachines',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

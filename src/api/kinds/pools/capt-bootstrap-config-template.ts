@@ -8,7 +8,6 @@ export const CAPTBootstrapConfigTemplate = defineKind({
   group: 'bootstrap.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTBootstrapConfigTemplate',
-  plural: 'captbootstrapconfigtemplates',
   categories: ['cluster-api'],
   about: 'A pattern for CAPTBootstrapConfigs, referenced by a ClusterClass.',
   spec: s.object(

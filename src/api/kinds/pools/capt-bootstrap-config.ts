@@ -23,7 +23,6 @@ export const CAPTBootstrapConfig = defineKind({
   group: 'bootstrap.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTBootstrapConfig',
-  plural: 'captbootstrapconfigs',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

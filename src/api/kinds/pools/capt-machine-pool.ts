@@ -130,7 +130,6 @@ export const CAPTMachinePool = defineKind({
   group: 'infrastructure.cluster.x-k8s.io',
   version: 'v1beta1',
   kind: 'CAPTMachinePool',
-  plural: 'captmachinepools',
   reconciledBy: 'infrastructure',
   categories: ['cluster-api'],
   about:

@@ -4,14 +4,16 @@ import {
   type AnyObject,
   CustomResourceDefinitionKind,
   DeploymentKind,
+  JobKind,
   type Key,
   type KindRef,
+  kindRef,
   NodeKind,
   PodKind,
   type UnknownObject,
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { isPlainObject, pluralOf } from '#lib'
+import { isPlainObject } from '#lib'
 
 /** A check with what capt adds for its own stages. */
 export type Check = AddonCheck & {
@@ -30,15 +32,10 @@ export interface ObservedTarget {
   readonly served: boolean
 }
 
-const EndpointSliceKind = ref('discovery.k8s.io', 'v1', 'EndpointSlice')
-const JobKind = ref('batch', 'v1', 'Job')
-export const HelmReleaseKind = ref('helm.toolkit.fluxcd.io', 'v2', 'HelmRelease')
-export const HelmRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'HelmRepository')
-export const OCIRepositoryKind = ref('source.toolkit.fluxcd.io', 'v1', 'OCIRepository')
-
-export function ref(group: string, version: string, kind: string, namespaced = true): KindRef {
-  return { group, version, kind, plural: pluralOf(kind), namespaced }
-}
+const EndpointSliceKind = kindRef('discovery.k8s.io/v1', 'EndpointSlice')
+export const HelmReleaseKind = kindRef('helm.toolkit.fluxcd.io/v2', 'HelmRelease')
+export const HelmRepositoryKind = kindRef('source.toolkit.fluxcd.io/v1', 'HelmRepository')
+export const OCIRepositoryKind = kindRef('source.toolkit.fluxcd.io/v1', 'OCIRepository')
 
 export interface Target {
   readonly kind: KindRef
@@ -70,8 +67,8 @@ function kindOfCheck(check: Check): KindRef {
 }
 
 function parseKind(apiVersion: string, kind: string, check: Check): KindRef {
-  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion]
-  return { group, version, kind, plural: check.plural ?? pluralOf(kind), namespaced: check.namespace !== undefined }
+  const known = kindRef(apiVersion, kind, check.namespace !== undefined)
+  return check.plural === undefined ? known : { ...known, plural: check.plural }
 }
 
 const NOTHING: ObservedTarget = { object: undefined, beside: [], served: true }

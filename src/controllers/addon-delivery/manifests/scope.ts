@@ -1,5 +1,5 @@
 // Whether a kind lives in namespaces, as far as it can be known without asking a server.
-import { isClusterScoped } from '#api'
+import { groupOf, isClusterScoped } from '#api'
 import { isPlainObject } from '#lib'
 import type { Manifest } from './manifests.ts'
 
@@ -26,7 +26,7 @@ const NAMESPACED_GROUPS = new Set([
 type Scope = 'Cluster' | 'Namespaced' | undefined
 
 export function resolveScope(apiVersion: string, kind: string, beside: readonly Manifest[] = []): Scope {
-  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''
+  const group = groupOf(apiVersion)
   if (isClusterScoped(group, kind) || CLUSTER_SCOPED.has(`${group}/${kind}`)) return 'Cluster'
   if (group === '' || NAMESPACED_GROUPS.has(group)) return 'Namespaced'
   if (group === 'rbac.authorization.k8s.io' || (group === 'networking.k8s.io' && kind !== 'IngressClass'))

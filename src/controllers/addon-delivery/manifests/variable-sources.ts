@@ -2,23 +2,17 @@
 import {
   type ConfigMap,
   ConfigMapKind,
-  kindRef,
   type Secret,
   SecretKind,
   type UnknownObject,
   type VariableSource,
+  WorkspaceTemplateApply,
 } from '#api'
 import type { Objects } from '#kube'
 import { isPlainObject, type Json, ownValue, setOwnValue } from '#lib'
 import { readPath } from '../health/path.ts'
 import type { Variables } from './variables.ts'
 import { flattenOutputs } from './variables.ts'
-
-const WorkspaceTemplateApplyKind = kindRef(
-  'infrastructure.cluster.x-k8s.io/v1beta1',
-  'WorkspaceTemplateApply',
-  'workspacetemplateapplies',
-)
 
 export interface ReadSources {
   readonly values: readonly Variables[]
@@ -65,7 +59,7 @@ async function readSource(
       Object.entries(live.data ?? {}).map(([field, value]) => [field, Buffer.from(value, 'base64').toString('utf8')]),
     )
   }
-  const apply = await objects.get<UnknownObject>(WorkspaceTemplateApplyKind, key)
+  const apply = await objects.get<UnknownObject>(WorkspaceTemplateApply, key)
   const outputs = apply ? outputsOf(apply) : undefined
   return outputs && Object.keys(outputs).length > 0 ? flattenOutputs(outputs) : undefined
 }

@@ -1,9 +1,8 @@
 // What keeps nodes of Karpenter from draining: pods that may not be disrupted, and budgets that allow no disruption. Pure, but for
 // the reader.
-import { type AnyObject, PodKind } from '#api'
+import { type AnyObject, kindRef, PodKind } from '#api'
 import type { Objects } from '#kube'
 import { matchesSelector } from '#lib'
-import { ref } from '../health/read.ts'
 
 interface Pod extends AnyObject {
   readonly spec?: { readonly nodeName?: string }
@@ -16,7 +15,7 @@ interface Budget extends AnyObject {
 }
 
 const DO_NOT_DISRUPT = 'karpenter.sh/do-not-disrupt'
-const PodDisruptionBudgetKind = ref('policy', 'v1', 'PodDisruptionBudget')
+const PodDisruptionBudgetKind = kindRef('policy/v1', 'PodDisruptionBudget')
 
 /** Sorted, one text for each. `nodes` are the names of those that drain. */
 export function findHolders(

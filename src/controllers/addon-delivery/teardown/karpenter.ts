@@ -1,19 +1,18 @@
 // Observes what is left of Karpenter in a workload cluster beside its release: pools, claims with their Nodes, and its
 // definitions.
-import { type AnyObject, CustomResourceDefinitionKind, type KindRef, NodeKind, type UnknownObject } from '#api'
+import { type AnyObject, CustomResourceDefinitionKind, type KindRef, kindRef, NodeKind, type UnknownObject } from '#api'
 import { autoModeClassName, KARPENTER_DEFINITIONS } from '#catalog'
 import type { Objects } from '#kube'
-import { ref } from '../health/read.ts'
 import type { StepDraft } from '../stages/stage-type.ts'
 import { readHolders } from './held-drain.ts'
 import { isKarpenterAlive, one, things, toObserved, toThing } from './objects.ts'
 import type { TeardownContext } from './observe.ts'
 import type { ObservedStep, Step, Thing } from './observed.ts'
 
-const NodePoolKind = ref('karpenter.sh', 'v1', 'NodePool', false)
-const NodeClaimKind = ref('karpenter.sh', 'v1', 'NodeClaim', false)
-const EC2NodeClassKind = ref('karpenter.k8s.aws', 'v1', 'EC2NodeClass', false)
-const AutoNodeClassKind = ref('eks.amazonaws.com', 'v1', 'NodeClass', false)
+const NodePoolKind = kindRef('karpenter.sh/v1', 'NodePool', false)
+const NodeClaimKind = kindRef('karpenter.sh/v1', 'NodeClaim', false)
+const EC2NodeClassKind = kindRef('karpenter.k8s.aws/v1', 'EC2NodeClass', false)
+const AutoNodeClassKind = kindRef('eks.amazonaws.com/v1', 'NodeClass', false)
 const POOL_LABEL = 'karpenter.sh/nodepool'
 const FINALIZERS = ['karpenter.sh/termination', 'karpenter.k8s.aws/termination']
 

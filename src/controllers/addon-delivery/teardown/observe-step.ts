@@ -1,9 +1,8 @@
 // Observes what the steps that belong to no stage type have left to do, in the management or the workload cluster. A kind
 // that is not served has nothing left.
-import { AddonDelivery, PodKind, ServiceKind, type UnknownObject } from '#api'
+import { AddonDelivery, kindRef, PodKind, ServiceKind, type UnknownObject } from '#api'
 import type { Objects } from '#kube'
 import { isPlainObject } from '#lib'
-import { ref } from '../health/read.ts'
 import { GATES_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from '../names.ts'
 import { probeKey } from '../probe/probe.ts'
 import { payloadKind } from '../resource-set/payloads.ts'
@@ -12,8 +11,8 @@ import { one, things, toObserved, toThing } from './objects.ts'
 import type { TeardownContext } from './observe.ts'
 import type { ObservedStep, Step, Thing } from './observed.ts'
 
-const IngressKind = ref('networking.k8s.io', 'v1', 'Ingress')
-const GatewayKinds = ['v1', 'v1beta1'].map((version) => ref('gateway.networking.k8s.io', version, 'Gateway'))
+const IngressKind = kindRef('networking.k8s.io/v1', 'Ingress')
+const GatewayKinds = ['v1', 'v1beta1'].map((version) => kindRef(`gateway.networking.k8s.io/${version}`, 'Gateway'))
 
 export async function observeHomeStep(
   { sets, stages, delivery, world, cluster }: TeardownContext,

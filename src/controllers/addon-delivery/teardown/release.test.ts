@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AnyObject, ConfigMapKind, DeploymentKind, type KindRef, SecretKind } from '#api'
+import { type AnyObject, ConfigMapKind, DeploymentKind, type KindRef, kindRef, SecretKind } from '#api'
 import { memoryCluster } from '#testing'
-import { HelmReleaseKind, OCIRepositoryKind, ref } from '../health/read.ts'
+import { HelmReleaseKind, OCIRepositoryKind } from '../health/read.ts'
 import type { TeardownContext } from './observe.ts'
 import { release } from './release.ts'
 
@@ -15,15 +15,15 @@ const chart = (kind: KindRef, name: string, namespace = KEY.namespace): Seed => 
   kind,
   { namespace, name, labels: LABELS },
 ]
-const account = chart(ref('', 'v1', 'ServiceAccount'), 'metrics-server')
+const account = chart(kindRef('v1', 'ServiceAccount'), 'metrics-server')
 const annotations = { 'meta.helm.sh/release-name': KEY.name, 'meta.helm.sh/release-namespace': KEY.namespace }
 const role: Seed = [
-  ref('rbac.authorization.k8s.io', 'v1', 'Role'),
+  kindRef('rbac.authorization.k8s.io/v1', 'Role'),
   { namespace: 'kube-system', annotations, labels: { 'app.kubernetes.io/managed-by': 'Helm' } },
 ]
 const deployment = chart(DeploymentKind, 'metrics-server-main')
-const daemon = chart(ref('apps', 'v1', 'DaemonSet'), 'metrics-agent')
-const webhook = chart(ref('admissionregistration.k8s.io', 'v1', 'ValidatingWebhookConfiguration'), 'metrics-server')
+const daemon = chart(kindRef('apps/v1', 'DaemonSet'), 'metrics-agent')
+const webhook = chart(kindRef('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration'), 'metrics-server')
 const kept: Seed = [ConfigMapKind, { labels: LABELS, annotations: { 'helm.sh/resource-policy': 'keep' } }]
 const history: Seed = [SecretKind, { name: 'sh.helm.release.v1', labels: { owner: 'helm', name: KEY.name } }]
 const login: Seed = [SecretKind, { name: 'metrics-server-registry', labels: { 'capt.appthrust.com/managed': 'true' } }]

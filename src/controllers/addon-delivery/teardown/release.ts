@@ -1,8 +1,17 @@
 // The step that removes a chart: its HelmRelease, its source, the Secrets of its registry, and what the chart made.
-import { type AnyObject, ConfigMapKind, DeploymentKind, type Key, type KindRef, SecretKind, ServiceKind } from '#api'
+import {
+  type AnyObject,
+  ConfigMapKind,
+  DeploymentKind,
+  type Key,
+  type KindRef,
+  kindRef,
+  SecretKind,
+  ServiceKind,
+} from '#api'
 import { FLUX_FINALIZER } from '#catalog'
 import type { Objects } from '#kube'
-import { HelmReleaseKind, HelmRepositoryKind, OCIRepositoryKind, ref } from '../health/read.ts'
+import { HelmReleaseKind, HelmRepositoryKind, OCIRepositoryKind } from '../health/read.ts'
 import { MANAGED_LABEL } from '../names.ts'
 import { accessSecretNames } from '../stages/registry-access.ts'
 import type { StepDraft } from '../stages/stage-type.ts'
@@ -10,27 +19,27 @@ import { isFluxAlive, one, things, toObserved } from './objects.ts'
 import type { ObservedStep, Step, Thing } from './observed.ts'
 
 /** What runs goes last: as long as one of these exists, the rest is listed. */
-const WORKLOAD_KINDS = [DeploymentKind, ref('apps', 'v1', 'DaemonSet'), ref('apps', 'v1', 'StatefulSet')]
+const WORKLOAD_KINDS = [DeploymentKind, kindRef('apps/v1', 'DaemonSet'), kindRef('apps/v1', 'StatefulSet')]
 
 /** What charts make beside them. Listed only when nobody uninstalled a release; no volumes, whose data must stay. */
 const CHART_KINDS = [
   // First: an admission webhook or an API without pods behind it blocks requests of others.
-  ref('admissionregistration.k8s.io', 'v1', 'ValidatingWebhookConfiguration', false),
-  ref('admissionregistration.k8s.io', 'v1', 'MutatingWebhookConfiguration', false),
-  ref('apiregistration.k8s.io', 'v1', 'APIService', false),
+  kindRef('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration', false),
+  kindRef('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration', false),
+  kindRef('apiregistration.k8s.io/v1', 'APIService', false),
   ServiceKind,
   SecretKind,
   ConfigMapKind,
-  ref('', 'v1', 'ServiceAccount'),
-  ref('autoscaling', 'v2', 'HorizontalPodAutoscaler'),
-  ref('networking.k8s.io', 'v1', 'Ingress'),
-  ref('networking.k8s.io', 'v1', 'NetworkPolicy'),
-  ref('policy', 'v1', 'PodDisruptionBudget'),
-  ref('rbac.authorization.k8s.io', 'v1', 'Role'),
-  ref('rbac.authorization.k8s.io', 'v1', 'RoleBinding'),
-  ref('rbac.authorization.k8s.io', 'v1', 'ClusterRole', false),
-  ref('rbac.authorization.k8s.io', 'v1', 'ClusterRoleBinding', false),
-  ref('monitoring.coreos.com', 'v1', 'ServiceMonitor'),
+  kindRef('v1', 'ServiceAccount'),
+  kindRef('autoscaling/v2', 'HorizontalPodAutoscaler'),
+  kindRef('networking.k8s.io/v1', 'Ingress'),
+  kindRef('networking.k8s.io/v1', 'NetworkPolicy'),
+  kindRef('policy/v1', 'PodDisruptionBudget'),
+  kindRef('rbac.authorization.k8s.io/v1', 'Role'),
+  kindRef('rbac.authorization.k8s.io/v1', 'RoleBinding'),
+  kindRef('rbac.authorization.k8s.io/v1', 'ClusterRole', false),
+  kindRef('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', false),
+  kindRef('monitoring.coreos.com/v1', 'ServiceMonitor'),
 ]
 
 /** Of the release with this name; helm-controller uninstalls it. */

@@ -31,7 +31,7 @@ import type { MoveHome } from './move-homes.ts'
 
 const NAME = 'nodes'
 const ROOT = join(import.meta.dirname, '../../../..')
-const MachineDeployment = kindRef('cluster.x-k8s.io/v1beta2', 'MachineDeployment', 'machinedeployments')
+const MachineDeployment = kindRef('cluster.x-k8s.io/v1beta2', 'MachineDeployment')
 const MachinePool = machinePoolKind('v1beta2')
 /** What goes along beside the kinds of a cluster without nodes. */
 const KINDS: readonly KindRef[] = [
