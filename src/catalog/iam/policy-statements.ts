@@ -24,14 +24,6 @@ export interface PolicyScope {
   readonly zonalShift?: boolean | undefined
 }
 
-export type PolicyPart =
-  | 'node-lifecycle'
-  | 'iam-integration'
-  | 'eks-integration'
-  | 'interruption'
-  | 'zonal-shift'
-  | 'resource-discovery'
-
 const NODEPOOL = 'karpenter.sh/nodepool'
 const PROVISIONER = 'karpenter.sh/provisioner-name'
 const EKS_NAME = 'eks:eks-cluster-name'

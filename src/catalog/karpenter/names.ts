@@ -34,11 +34,3 @@ export function karpenterNames(clusterName: string): KarpenterNames {
 export function ruleName(clusterName: string, rule: string): string {
   return boundedName(`Karpenter-${rule}-${clusterName}`, RULE_NAME)
 }
-
-/** Refuses a role name a person chose when IAM would refuse it later, half way through an apply. */
-export function checkRoleName(name: string): string {
-  if (name.length <= IAM_NAME && /^[\w+=,.@-]+$/.test(name)) return name
-  throw new CaptError('CAPT_ROLE_NAME_INVALID', `Role name ${name} is not allowed by IAM (${name.length} characters)`, {
-    hint: `at most ${IAM_NAME} letters, digits and +=,.@_-`,
-  })
-}

@@ -109,11 +109,12 @@ describe('chart values', () => {
   })
 
   it('let the free values win over our defaults, as Helm merges', () => {
-    const values = { replicas: 1, settings: { featureGates: { spotToSpotConsolidation: true } }, tolerations: [] }
-    assert.partialDeepStrictEqual(renderKarpenterValues(input({ values, tolerations: [{ operator: 'Exists' }] })), {
+    const controller = { resources: { requests: { cpu: '2' } } }
+    const values = { replicas: 1, settings: { featureGates: { spotToSpotConsolidation: true } }, controller }
+    assert.partialDeepStrictEqual(renderKarpenterValues(input({ values })), {
       replicas: 1,
       settings: { clusterName: 'demo', featureGates: { spotToSpotConsolidation: true } },
-      tolerations: [],
+      controller: { resources: { requests: { cpu: '2', memory: '1Gi' } } },
     })
   })
 
@@ -163,9 +164,9 @@ describe('chart values', () => {
     ['a version that reads other settings', { version: '0.31.4' }, 'CAPT_KARPENTER_VALUES_INVALID', /settings.aws/],
     [
       'a node selector on the nodes of a pool',
-      { nodeSelector: { role: 'ops' }, pools: [{ name: 'ops', labels: { role: 'ops' } }] },
-      'CAPT_PLACEMENT_CONFLICT',
-      /NodePool ops/,
+      { values: { nodeSelector: { 'karpenter.sh/nodepool': 'ops' } } },
+      'CAPT_PLACEMENT_IMPOSSIBLE',
+      /nodeSelector: karpenter.sh.nodepool/,
     ],
   ] as const) {
     it(`refuse ${what}`, () => assert.throws(() => renderKarpenterValues(input(over)), { code, message }))

@@ -1,8 +1,6 @@
 // Helm values for one cluster's Karpenter release: our defaults, then the user's values as Helm would merge them,
 // then the placement guard, which nothing may take away.
 import { CaptError, isPlainObject } from '#lib'
-import { type PoolNodes, placementConflicts } from '../placement/conflict.ts'
-import type { Toleration } from '../placement/match.ts'
 import { type Affinity, checkNodeSelector, isGuarded, mergeGuard } from '../placement/placement.ts'
 import { isAtLeast } from '../version.ts'
 import { lintValues, valueAt } from './values-lint.ts'
@@ -13,8 +11,6 @@ type Identity = 'podIdentity' | 'irsa'
 export interface KarpenterValuesInput {
   readonly version: string
   readonly clusterName: string
-  /** Left to Karpenter's own discovery unless given. */
-  readonly clusterEndpoint?: string | undefined
   /** Name of the queue, not its URL or ARN. */
   readonly interruptionQueue?: string | undefined
   readonly identity: Identity
@@ -25,14 +21,9 @@ export interface KarpenterValuesInput {
   readonly replicas?: number | undefined
   /** `Chart` adds only identity and cluster name: a release that is taken over renders the same pods. `Capt` when left out. */
   readonly defaults?: 'Capt' | 'Chart' | undefined
-  readonly resources?: Values | undefined
-  readonly nodeSelector?: Readonly<Record<string, string>> | undefined
   readonly affinity?: Affinity | undefined
-  readonly tolerations?: readonly Toleration[] | undefined
   /** Free values; they win over everything above except identity, cluster name and the guard. */
   readonly values?: Values | undefined
-  /** Node pools whose nodes the controller must not be aimed at. */
-  readonly pools?: readonly PoolNodes[] | undefined
 }
 
 const ROLE_ANNOTATION = 'eks.amazonaws.com/role-arn'
@@ -51,7 +42,6 @@ export function renderKarpenterValues(input: KarpenterValuesInput): Record<strin
   checkFixed(merged, input)
   const nodeSelector = merged['nodeSelector']
   if (isPlainObject(nodeSelector)) checkNodeSelector(nodeSelector as Record<string, string>)
-  refuseConflicts(merged, input.pools ?? [])
   if (input.defaults === 'Chart' && isGuarded(input.values?.['affinity'] as Affinity | null | undefined)) return merged
   return { ...merged, affinity: mergeGuard((merged['affinity'] ?? {}) as Affinity) }
 }
@@ -69,15 +59,12 @@ function ownValues(input: KarpenterValuesInput): Values {
   return {
     ...replicas,
     serviceAccount,
-    controller: { resources: input.resources ?? DEFAULT_RESOURCES },
+    controller: { resources: DEFAULT_RESOURCES },
     settings: {
       clusterName: input.clusterName,
-      ...(input.clusterEndpoint ? { clusterEndpoint: input.clusterEndpoint } : {}),
       ...(input.interruptionQueue ? { interruptionQueue: queueName(input.interruptionQueue) } : {}),
     },
-    ...(input.nodeSelector && Object.keys(input.nodeSelector).length > 0 ? { nodeSelector: input.nodeSelector } : {}),
     ...(input.affinity ? { affinity: input.affinity } : {}),
-    ...(input.tolerations && input.tolerations.length > 0 ? { tolerations: input.tolerations } : {}),
   }
 }
 
@@ -117,23 +104,6 @@ function checkFixed(merged: Values, input: KarpenterValuesInput): void {
 function roleAnnotation(values: Values): unknown {
   const annotations = valueAt(values, 'serviceAccount.annotations')
   return isPlainObject(annotations) ? annotations[ROLE_ANNOTATION] : undefined
-}
-
-function refuseConflicts(values: Values, pools: readonly PoolNodes[]): void {
-  const { nodeSelector, affinity, tolerations } = values as {
-    nodeSelector?: Record<string, string>
-    affinity?: Affinity
-    tolerations?: readonly Toleration[]
-  }
-  const [conflict] = placementConflicts(
-    {
-      ...(nodeSelector ? { nodeSelector } : {}),
-      ...(affinity ? { affinity } : {}),
-      ...(tolerations ? { tolerations } : {}),
-    },
-    pools,
-  )
-  if (conflict) throw new CaptError(conflict.code, conflict.message, { hint: conflict.hint })
 }
 
 const invalid = (message: string, hint: string) => new CaptError('CAPT_KARPENTER_VALUES_INVALID', message, { hint })

@@ -1,5 +1,5 @@
-// What the scheduler would say: does this node satisfy these rules? Used to find placements that conflict with node pools,
-// and by the tests to prove the guard.
+// What the scheduler would say: does this node satisfy these rules? Used to find pods that would have
+// nowhere to go, and by the tests to prove the guard.
 import { hasLabels, matchesExpression, matchesSelector } from '#lib'
 import type { Affinity, NodeSelectorTerm } from './placement.ts'
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { placementConflicts } from './conflict.ts'
 import { affinityMatches, canRunOn, type PlacementNode } from './match.ts'
 import { type Affinity, checkNodeSelector, mergeGuard, type NodeSelectorTerm } from './placement.ts'
 
@@ -153,24 +152,14 @@ describe('placement against node pools', () => {
   const pool = { name: 'ops', labels: { role: 'ops' }, taints: [{ key: 'role', value: 'ops', effect: 'NoSchedule' }] }
   const tolerations = [{ key: 'role', operator: 'Equal', value: 'ops', effect: 'NoSchedule' }]
 
-  it('reports the module example, whose controller is aimed at the nodes of the example Provisioner', () => {
-    const conflicts = placementConflicts({ affinity: inputs['role in ops (the module example)'], tolerations }, [pool])
-    assert.deepEqual(
-      conflicts.map(({ code, message }) => [code, message]),
-      [['CAPT_PLACEMENT_CONFLICT', "The controller's placement selects nodes of NodePool ops (role=ops)"]],
-    )
-    assert.equal(placementConflicts({ nodeSelector: { role: 'ops' }, tolerations }, [pool]).length, 1)
+  it('allows the module example, whose controller is aimed at the nodes of the example Provisioner', () => {
+    assert.equal(canRunOn({ affinity: inputs['role in ops (the module example)'], tolerations }, pool), true)
+    assert.equal(canRunOn({ nodeSelector: { role: 'ops' }, tolerations }, pool), true)
   })
 
-  it('is silent when the taint keeps the controller away, or when nothing is selected', () => {
-    assert.deepEqual(placementConflicts({ nodeSelector: { role: 'ops' } }, [pool]), [])
-    assert.deepEqual(
-      placementConflicts({ nodeSelector: { 'kubernetes.io/os': 'linux' }, tolerations }, [
-        { ...pool, labels: { 'kubernetes.io/os': 'linux' } },
-      ]),
-      [],
-    )
-    assert.deepEqual(placementConflicts({ nodeSelector: { role: 'system' }, tolerations }, [pool]), [])
+  it('refuses a node whose taint is not tolerated, or whose labels are not selected', () => {
+    assert.equal(canRunOn({ nodeSelector: { role: 'ops' } }, pool), false)
+    assert.equal(canRunOn({ nodeSelector: { role: 'system' }, tolerations }, pool), false)
   })
 
   it('reads tolerations as the scheduler does', () => {
