@@ -77,8 +77,7 @@ export function groupKindOf(kind: Pick<KindRef, 'group' | 'kind'>): string {
   return `${kind.group}/${kind.kind}`
 }
 
-export function keyOf(object: AnyObject): Key {
-  const { namespace, name } = object.metadata
+export function keyOf({ metadata: { namespace, name } }: { readonly metadata: Key }): Key {
   return namespace === undefined ? { name } : { namespace, name }
 }
 

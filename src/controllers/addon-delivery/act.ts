@@ -3,12 +3,12 @@ import { AddonDelivery, CLUSTER_NAME_LABEL, keyOf, MOVE_LABEL } from '#api'
 import { ignore } from '#kube'
 import { toTimestamp } from '#lib'
 import { addFinalizer, removeFinalizer, type World, withOwner } from '#runtime'
-import type { Workload } from '../shared/workload.ts'
 import { HelmReleaseKind } from './health/read.ts'
 import { labelCluster } from './label-cluster.ts'
 import {
   CLUSTER_LABEL,
   CONFIRM_REMOVAL_ANNOTATION,
+  clusterOf,
   DELIVERY_FINALIZER,
   GATES_ANNOTATION,
   NUDGE_ANNOTATION,
@@ -33,10 +33,7 @@ export async function actDelivery(
     case 'add-finalizer':
       return await addFinalizer(world.objects, AddonDelivery, observed.delivery, DELIVERY_FINALIZER)
     case 'remove-finalizer':
-      observer.watches.release({
-        namespace: observed.delivery.metadata.namespace!,
-        name: observed.delivery.spec.clusterName,
-      })
+      observer.watches.release(clusterOf(observed.delivery))
       return await removeFinalizer(world.objects, AddonDelivery, observed.delivery, DELIVERY_FINALIZER)
     case 'adopt':
       return await adopt(world, observer, observed)
@@ -118,12 +115,7 @@ async function nudge(
     const body = { metadata: { annotations: { [NUDGE_ANNOTATION]: stamp } } }
     await world.objects.patch(payloadKind(payload), { namespace, name: payload.name }, { type: 'merge', body })
   }
-  world.events.emit(observed.delivery, {
-    type: 'Warning',
-    reason: 'Retrying',
-    message: `Retry ${attempt} of stage ${stage.name}`,
-    action: 'Retry',
-  })
+  emitRetry(world, observed, `Retry ${attempt} of stage ${stage.name}`)
 }
 
 async function retryFlux(
@@ -132,10 +124,7 @@ async function retryFlux(
   observed: ObservedDelivery,
   { target, attempt }: Extract<DeliveryAction, { do: 'retry-flux' }>,
 ): Promise<void> {
-  const workload: Workload | undefined = await ports.workloads.open({
-    namespace: observed.delivery.metadata.namespace!,
-    name: observed.delivery.spec.clusterName,
-  })
+  const workload = await ports.workloads.open(clusterOf(observed.delivery))
   const token = `capt-${attempt}-${observed.nowMs}`
   const isRelease = target.kind.kind === HelmReleaseKind.kind
   const annotations = {
@@ -146,10 +135,8 @@ async function retryFlux(
   await workload?.objects
     .patch(target.kind, target.key, { type: 'merge', body: { metadata: { annotations } } })
     .catch(ignore('NotFound', 'KindNotServed'))
-  world.events.emit(observed.delivery, {
-    type: 'Warning',
-    reason: 'Retrying',
-    message: `Retry ${attempt} of ${target.kind.kind} ${target.key.name}`,
-    action: 'Retry',
-  })
+  emitRetry(world, observed, `Retry ${attempt} of ${target.kind.kind} ${target.key.name}`)
 }
+
+const emitRetry = ({ events }: World, { delivery }: ObservedDelivery, message: string) =>
+  events.emit(delivery, { type: 'Warning', reason: 'Retrying', message, action: 'Retry' })

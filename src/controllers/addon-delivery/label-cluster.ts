@@ -1,6 +1,7 @@
 // Writes labels of the Cluster that a delivery is for; null removes one.
 import { clusterKind } from '#api'
 import type { World } from '#runtime'
+import { clusterOf } from './names.ts'
 import type { Observer } from './observe.ts'
 import type { ObservedDelivery } from './observed.ts'
 
@@ -10,6 +11,8 @@ export async function labelCluster(
   observed: ObservedDelivery,
   labels: Readonly<Record<string, string | null>>,
 ): Promise<void> {
-  const key = { namespace: observed.delivery.metadata.namespace!, name: observed.delivery.spec.clusterName }
-  await world.objects.patch(clusterKind(ports.clusterApi), key, { type: 'merge', body: { metadata: { labels } } })
+  await world.objects.patch(clusterKind(ports.clusterApi), clusterOf(observed.delivery), {
+    type: 'merge',
+    body: { metadata: { labels } },
+  })
 }

@@ -1,4 +1,5 @@
 // Labels, annotations and names that add-ons use, spelt once. The names of the seeds stay as prefixes.
+import type { AddonDelivery } from '#api'
 import { boundedName, shortHash } from '#lib'
 
 /** On a ConfigMap that a pipeline takes manifests or variables from: capt then watches it. */
@@ -50,6 +51,12 @@ export function fluxPayloadName(version: string, options: string, index: number)
 export function payloadKey(stage: string, index: number): string {
   return index === 0 ? `${prefixOf(stage)}.yaml` : `${prefixOf(stage)}-${index + 1}.yaml`
 }
+
+/** The Cluster of a delivery. */
+export const clusterOf = ({ metadata, spec }: Pick<AddonDelivery, 'metadata' | 'spec'>) => ({
+  namespace: metadata.namespace!,
+  name: spec.clusterName,
+})
 
 export const DEFAULT_PIPELINE = 'default'
 

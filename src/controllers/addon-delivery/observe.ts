@@ -20,7 +20,7 @@ import { type Followed as FollowedRevision, followRevision } from '../addon-pipe
 import type { Workload } from '../shared/workload.ts'
 import { isWorking } from './health/finding.ts'
 import { targetOf } from './health/read.ts'
-import { CLUSTER_LABEL, GATES_ANNOTATION } from './names.ts'
+import { CLUSTER_LABEL, clusterOf, GATES_ANNOTATION } from './names.ts'
 import type { ObservedDelivery, ObservedStage } from './observed.ts'
 import { type OpenedWorkload, openWorkload, toObservedWorkload } from './open-workload.ts'
 import type { DeliveryPorts } from './ports.ts'
@@ -56,8 +56,7 @@ export async function observeDelivery(
 ): Promise<ObservedDelivery> {
   const { ports } = observer
   const nowMs = world.clock.now()
-  const namespace = delivery.metadata.namespace!
-  const clusterKey = { namespace, name: delivery.spec.clusterName }
+  const clusterKey = clusterOf(delivery)
   const object = world.cache.get<AnyObject>(clusterKind(ports.clusterApi), clusterKey)
   const cluster = object ? readCluster(object) : undefined
   const { pipeline, isForbidden, revision } = pipelineOf(world, delivery, ports)

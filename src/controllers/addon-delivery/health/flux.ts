@@ -2,17 +2,14 @@
 // terminal error, and gives each condition an observedGeneration of its own. So Ready=True counts only when the whole
 // status is about the present spec, and a failure counts as soon as its own condition is.
 import { findCondition, type UnknownObject } from '#api'
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import { degraded, type Finding, failed, healthy, progressing, troubled } from './finding.ts'
-
-const statusOf = (object: UnknownObject): Record<string, unknown> =>
-  isPlainObject(object['status']) ? object['status'] : {}
 
 type Condition = NonNullable<ReturnType<typeof findCondition>>
 
 /** Conditions of a Flux object that speak of its present spec. */
 function currentConditions(object: UnknownObject) {
-  const { conditions, observedGeneration } = statusOf(object)
+  const { conditions, observedGeneration } = fieldsOf(object['status'])
   const generation = object.metadata.generation ?? 0
   const isCurrent = typeof observedGeneration === 'number' && observedGeneration >= generation
   return {
@@ -37,14 +34,14 @@ const WAITING_REASONS = new Set(['Progressing', 'DependencyNotReady', 'SourceNot
 const SOURCE_REASONS = new Set(['SourceNotReady', 'ArtifactFailed'])
 
 export function decideHelmRelease(name: string, object: UnknownObject, version?: string): Finding {
-  if (isPlainObject(object['spec']) && object['spec']['suspend'] === true) return progressing(`${name} is suspended`)
+  if (fieldsOf(object['spec'])['suspend'] === true) return progressing(`${name} is suspended`)
   const { find, isCurrent, isReported } = currentConditions(object)
   const stalled = find('Stalled')
   if (stalled?.status === 'True') return failed(textOf(name, stalled))
   const ready = find('Ready')
   if (!ready || (ready.status === 'True' && !isCurrent))
     return progressing(isReported ? `${name}: not looked at since it changed` : `${name} has no status yet`)
-  const running = deployedChart(statusOf(object))
+  const running = deployedChart(fieldsOf(object['status']))
   if (ready.status === 'True') {
     if (version && running && !sameVersion(running, version))
       return progressing(`${name}: runs chart ${running}, not ${version} yet`)
@@ -61,9 +58,8 @@ export function decideHelmRelease(name: string, object: UnknownObject, version?:
 /** Chart version of the newest release, unless that release is known not to be deployed. */
 function deployedChart(status: Record<string, unknown>): string | undefined {
   const newest: unknown = Array.isArray(status['history']) ? status['history'][0] : undefined
-  if (!isPlainObject(newest) || typeof newest['chartVersion'] !== 'string') return undefined
-  const { status: state = 'deployed' } = newest
-  return state === 'deployed' ? newest['chartVersion'] : undefined
+  const { chartVersion, status: state = 'deployed' } = fieldsOf(newest)
+  return typeof chartVersion === 'string' && state === 'deployed' ? chartVersion : undefined
 }
 
 /** The chart may have a digest suffix (`1.14.1+sha`) and older tags a `v`. */
@@ -72,9 +68,9 @@ function sameVersion(running: string, wanted: string): boolean {
 }
 
 export function decideSource(name: string, object: UnknownObject): Finding {
-  const spec = isPlainObject(object['spec']) ? object['spec'] : {}
   // An OCI HelmRepository is only an address: Flux writes no status for it.
-  if (object.kind === 'HelmRepository' && spec['type'] === 'oci') return healthy(`${name} is an address only`)
+  if (object.kind === 'HelmRepository' && fieldsOf(object['spec'])['type'] === 'oci')
+    return healthy(`${name} is an address only`)
   const { find, isCurrent } = currentConditions(object)
   // The artifact of the present spec is in storage: releases go on with it while a refresh fails.
   const isStored = isCurrent && find('ArtifactInStorage')?.status === 'True'

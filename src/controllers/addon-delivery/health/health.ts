@@ -1,7 +1,7 @@
 // Decides the health of what was observed in a workload cluster. Pure. Evidence is stable text: it changes only when
 // the fact does.
 import { findCondition, type UnknownObject } from '#api'
-import { counted, isPlainObject } from '#lib'
+import { counted, fieldsOf, isPlainObject } from '#lib'
 import { type Finding, failed, healthy, progressing, troubled } from './finding.ts'
 import { decideHelmRelease, decideSource } from './flux.ts'
 import { readPath } from './path.ts'
@@ -40,8 +40,7 @@ function labelOf(check: Check): string {
   return check.type in words ? words[check.type as keyof typeof words] : (check.kind ?? 'OCIRepository')
 }
 
-const statusOf = (object: UnknownObject): Record<string, unknown> =>
-  isPlainObject(object['status']) ? object['status'] : {}
+const statusOf = (object: UnknownObject) => fieldsOf(object['status'])
 
 function decideDefinition(name: string, object: UnknownObject): Finding {
   const { conditions } = statusOf(object)
@@ -54,9 +53,9 @@ function decideDefinition(name: string, object: UnknownObject): Finding {
 
 function decideDeployment(name: string, object: UnknownObject, { beside: pods, misplaced }: ObservedTarget): Finding {
   const status = statusOf(object)
-  const spec = isPlainObject(object['spec']) ? object['spec'] : {}
-  const wanted = typeof spec['replicas'] === 'number' ? spec['replicas'] : 1
-  const count = (field: string) => (typeof status[field] === 'number' ? (status[field] as number) : 0)
+  const numberIn = (value: unknown, otherwise: number) => (typeof value === 'number' ? value : otherwise)
+  const wanted = numberIn(fieldsOf(object['spec'])['replicas'], 1)
+  const count = (field: string) => numberIn(status[field], 0)
   if (count('observedGeneration') < (object.metadata.generation ?? 0))
     return progressing(`${name}: not looked at since it changed`)
   const trouble = pods.map(troubleOf).find((text) => text !== undefined)
@@ -93,11 +92,7 @@ function troubleOf(pod: UnknownObject): string | undefined {
 function decideEndpoints(name: string, slices: readonly UnknownObject[]): Finding {
   const ready = slices
     .flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : []))
-    .filter((endpoint) => {
-      return (
-        isPlainObject(endpoint) && !(isPlainObject(endpoint['conditions']) && endpoint['conditions']['ready'] === false)
-      )
-    })
+    .filter((endpoint) => isPlainObject(endpoint) && fieldsOf(endpoint['conditions'])['ready'] !== false)
   return ready.length > 0
     ? healthy(`${name}: ${counted(ready.length, 'endpoint')}`)
     : progressing(`${name} has no endpoints yet`)

@@ -78,7 +78,11 @@ export async function observeTarget(objects: Objects, check: Check): Promise<Obs
   try {
     if (check.type === 'ServiceHasEndpoints') {
       const labelSelector = `kubernetes.io/service-name=${check.name}`
-      return { ...NOTHING, beside: await all(objects, kind, { namespace: check.namespace, labelSelector }) }
+      const { namespace } = check
+      return {
+        ...NOTHING,
+        beside: await Array.fromAsync(objects.list<UnknownObject>(kind, { namespace, labelSelector })),
+      }
     }
     const object = await objects.get<UnknownObject>(kind, key)
     if (!object || check.type !== 'DeploymentAvailable') return { object, beside: [], served: true }
@@ -104,30 +108,15 @@ async function podsOf(objects: Objects, deployment: UnknownObject): Promise<read
   const labelSelector = Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(',')
-  return await all(objects, PodKind, { namespace: deployment.metadata.namespace, labelSelector })
+  const { namespace } = deployment.metadata
+  return await Array.fromAsync(objects.list<UnknownObject>(PodKind, { namespace, labelSelector }))
 }
 
 async function nodesUnder(objects: Objects, deployment: UnknownObject, label: string): Promise<readonly string[]> {
-  const forbidden = new Set<string>()
-  for await (const node of objects.list<AnyObject>(NodeKind, { labelSelector: label }))
-    forbidden.add(node.metadata.name)
-  if (forbidden.size === 0) return []
+  const nodes = await Array.fromAsync(objects.list<AnyObject>(NodeKind, { labelSelector: label }))
+  if (nodes.length === 0) return []
+  const forbidden = new Set(nodes.map(({ metadata }) => metadata.name))
   const pods = await podsOf(objects, deployment)
   const used = pods.flatMap((pod) => (isPlainObject(pod['spec']) ? [String(pod['spec']['nodeName'])] : []))
   return [...new Set(used.filter((name) => forbidden.has(name)))].sort()
-}
-
-async function all(
-  objects: Objects,
-  kind: KindRef,
-  options: { readonly namespace: string | undefined; readonly labelSelector: string },
-): Promise<readonly UnknownObject[]> {
-  const found: UnknownObject[] = []
-  const { namespace, labelSelector } = options
-  for await (const item of objects.list<UnknownObject & AnyObject>(kind, {
-    ...(namespace ? { namespace } : {}),
-    labelSelector,
-  }))
-    found.push(item)
-  return found
 }

@@ -2,6 +2,7 @@
 import { type AnyObject, PodKind } from '#api'
 import { ignore, type Writable } from '#kube'
 import type { World } from '#runtime'
+import { clusterOf } from '../names.ts'
 import type { Observer } from '../observe.ts'
 import type { ObservedDelivery } from '../observed.ts'
 import { probeKey } from './probe.ts'
@@ -12,7 +13,7 @@ export async function createProbe(
   observed: ObservedDelivery,
   pod: AnyObject,
 ): Promise<void> {
-  const workload = await ports.workloads.open(clusterOf(observed))
+  const workload = await ports.workloads.open(clusterOf(observed.delivery))
   if (!workload) return
   await workload.objects.create(PodKind, pod as Writable<typeof pod>).catch(ignore('AlreadyExists'))
   world.events.emit(observed.delivery, {
@@ -25,11 +26,6 @@ export async function createProbe(
 
 /** The node it ran on is Karpenter's to consolidate. */
 export async function removeProbe({ ports }: Observer, observed: ObservedDelivery, stage: string): Promise<void> {
-  const workload = await ports.workloads.open(clusterOf(observed))
+  const workload = await ports.workloads.open(clusterOf(observed.delivery))
   await workload?.objects.delete(PodKind, probeKey(stage))
 }
-
-const clusterOf = ({ delivery }: ObservedDelivery) => ({
-  namespace: delivery.metadata.namespace!,
-  name: delivery.spec.clusterName,
-})

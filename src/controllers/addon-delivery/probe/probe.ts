@@ -1,7 +1,8 @@
 // The probe pod of a node-pool stage: verifies on request that nodes join. A ready NodePool only proves that its spec is
 // valid; role, subnets, quota and the route to the API server are tested when a node has to join.
 import type { AddonDelivery, AddonStage, AnyObject, Key } from '#api'
-import { hashOf, isPlainObject, parseDuration } from '#lib'
+import { hashOf, parseDuration } from '#lib'
+import { readPath } from '../health/path.ts'
 import type { Manifest } from '../manifests/manifests.ts'
 import { CONTENT_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from '../names.ts'
 import { typeOf } from '../stages/registry.ts'
@@ -69,9 +70,7 @@ interface Taint {
 
 /** Startup taints are not tolerated: removing them is part of what is verified. */
 function taintsOf(pool: Manifest | undefined): readonly Taint[] {
-  const spec = isPlainObject(pool?.spec) ? pool.spec : {}
-  const template = isPlainObject(spec['template']) ? spec['template']['spec'] : undefined
-  const taints = isPlainObject(template) ? template['taints'] : undefined
+  const taints = readPath(pool, 'spec.template.spec.taints')
   return Array.isArray(taints) ? (taints as readonly Taint[]) : []
 }
 

@@ -1,17 +1,17 @@
 // Writes one part of a stage into the management cluster: its payloads first, then the set that names them.
 import {
   type AddonStage,
+  apiVersionOf,
   clusterKind,
   clusterResourceSetBindingKind,
   clusterResourceSetKind,
-  type KindRef,
   type OwnerReference,
   type UnknownObject,
 } from '#api'
 import { CaptError, jsonEqual, toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import { splitManifests } from '../manifests/manifests.ts'
-import { STAGE_LABEL } from '../names.ts'
+import { clusterOf, STAGE_LABEL } from '../names.ts'
 import type { Observer } from '../observe.ts'
 import type { DeliveryAction, ObservedDelivery } from '../observed.ts'
 import { withLiveMetadata } from './payload-fields.ts'
@@ -70,7 +70,7 @@ async function writePart(
   part: Part,
   remark?: string,
 ): Promise<void> {
-  const { ports, payloads } = observer
+  const { payloads } = observer
   const namespace = observed.delivery.metadata.namespace!
   const owner = clusterOwner(world, observer, observed)
   const texts = await textsToDeliver(observer, observed, part)
@@ -82,7 +82,6 @@ async function writePart(
       owner,
       payload,
       text: remark === undefined ? texts[at]! : withRemark(texts[at]!, remark),
-      clusterApi: ports.clusterApi,
     }
     payloads.forget(namespace, payload.name)
     await world.objects.apply(payloadKind(payload), renderPayload(options), { fieldManager: 'capt-addons' })
@@ -97,10 +96,7 @@ const withRemark = (text: string, remark: string) => text.replace(/^(---\n)?/, `
 async function textsToDeliver({ ports }: Observer, observed: ObservedDelivery, part: Part): Promise<readonly string[]> {
   const plain = part.payloads.map((payload) => payload.text)
   if (part.payloads.some((payload) => payload.shared)) return plain
-  const workload = await ports.workloads.open({
-    namespace: observed.delivery.metadata.namespace!,
-    name: observed.delivery.spec.clusterName,
-  })
+  const workload = await ports.workloads.open(clusterOf(observed.delivery))
   if (!workload) return plain
   const texts = splitManifests(await withLiveMetadata(workload.objects, part.manifests))
   return texts.length === plain.length ? texts : plain
@@ -109,22 +105,16 @@ async function textsToDeliver({ ports }: Observer, observed: ObservedDelivery, p
 /** Others marked objects of a shared payload in this cluster: an update by that payload would take the marks off. */
 async function hasForeignMetadata({ ports }: Observer, { delivery }: ObservedDelivery, part: Part): Promise<boolean> {
   if (!part.payloads.some((payload) => payload.shared)) return false
-  const workload = await ports.workloads.open({
-    namespace: delivery.metadata.namespace!,
-    name: delivery.spec.clusterName,
-  })
+  const workload = await ports.workloads.open(clusterOf(delivery))
   if (!workload) return false
   return !jsonEqual(await withLiveMetadata(workload.objects, part.manifests), part.manifests)
 }
 
 export function clusterOwner(world: World, { ports }: Observer, observed: ObservedDelivery): OwnerReference {
   const kind = clusterKind(ports.clusterApi)
-  const live = world.cache.get(kind, {
-    namespace: observed.delivery.metadata.namespace!,
-    name: observed.delivery.spec.clusterName,
-  })
-  const uid = live?.metadata.uid ?? observed.cluster?.uid ?? ''
-  return { apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind, name: observed.delivery.spec.clusterName, uid }
+  const key = clusterOf(observed.delivery)
+  const uid = world.cache.get(kind, key)?.metadata.uid ?? observed.cluster?.uid ?? ''
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name: key.name, uid }
 }
 
 async function writeSet(
@@ -135,7 +125,7 @@ async function writeSet(
   part: Part,
   owner: OwnerReference,
 ): Promise<void> {
-  const kind: KindRef = clusterResourceSetKind(ports.resourceSets!)
+  const kind = clusterResourceSetKind(ports.resourceSets!)
   const namespace = observed.delivery.metadata.namespace!
   const cluster = observed.delivery.spec.clusterName
   const options = {

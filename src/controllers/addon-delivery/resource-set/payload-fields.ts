@@ -1,6 +1,6 @@
 // core's Reconcile makes a live object equal to the manifest and so removes finalizers, labels and annotations that
 // others put there. Live metadata is therefore merged into the manifest when it is written.
-import type { UnknownObject } from '#api'
+import { keyOf, type UnknownObject } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { parseKindRef } from '../manifests/kind-ref.ts'
 import type { Manifest } from '../manifests/manifests.ts'
@@ -18,12 +18,8 @@ export async function withLiveMetadata(objects: Objects, manifests: readonly Man
 }
 
 async function read(objects: Objects, manifest: Manifest): Promise<UnknownObject | undefined> {
-  const { name, namespace } = manifest.metadata
   try {
-    return await objects.get<UnknownObject>(
-      parseKindRef(manifest),
-      namespace === undefined ? { name } : { namespace, name },
-    )
+    return await objects.get<UnknownObject>(parseKindRef(manifest), keyOf(manifest))
   } catch (error) {
     if (isKubeError(error, 'KindNotServed', 'NotFound')) return undefined
     throw error

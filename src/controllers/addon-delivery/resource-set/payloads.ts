@@ -3,7 +3,6 @@
 
 import {
   CLUSTER_NAME_LABEL,
-  type ClusterApiVersion,
   type ConfigMap,
   ConfigMapKind,
   type KindRef,
@@ -17,8 +16,9 @@ import { keyedHash } from '#lib'
 import { CONTENT_ANNOTATION, MANAGED_LABEL, RESOURCE_SET_SECRET_TYPE, STAGE_LABEL } from '../names.ts'
 import type { Payload } from './render-part.ts'
 
-export const payloadKind = (payload: Pick<Payload, 'kind'>): KindRef =>
-  payload.kind === 'Secret' ? SecretKind : ConfigMapKind
+/** `kind` is Secret or ConfigMap. */
+export const payloadKind = ({ kind }: { readonly kind: string }): KindRef =>
+  kind === 'Secret' ? SecretKind : ConfigMapKind
 
 interface ObservedPayload {
   /** Hash of what was rendered for it. */
@@ -64,7 +64,7 @@ function readPayload(live: ConfigMap & Secret, kind: Payload['kind']): ObservedP
 }
 
 /** The texts in a payload, whatever its kind. */
-export function readText(live: object, kind: Payload['kind']): readonly string[] {
+export function readText(live: object, kind: string): readonly string[] {
   const { data = {} } = live as ConfigMap
   return Object.keys(data)
     .sort()
@@ -79,7 +79,6 @@ interface PayloadOptions {
   readonly payload: Payload
   /** What goes in, when it is more than the payload's own text. */
   readonly text: string
-  readonly clusterApi: ClusterApiVersion
 }
 
 /** The parts of a payload that capt owns; written by server-side apply, so what core adds (its owner references) stays. */

@@ -1,6 +1,6 @@
 // Checks that the objects a set delivered still exist. core does not: an equal hash only proves that they were applied
 // once. Checked rarely while a stage is healthy, because it reads every object.
-import type { KindRef } from '#api'
+import { keyOf, keyText } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { isPlainObject } from '#lib'
 import { parseKindRef } from '../manifests/kind-ref.ts'
@@ -53,7 +53,7 @@ export async function findAbsent(objects: Objects, manifests: readonly Manifest[
   )
   const lost = results.filter(({ is }) => is !== 'there')
   if (lost.length === 0) return undefined
-  const names = lost.map(({ manifest }) => nameOf(manifest)).sort()
+  const names = lost.map(({ manifest }) => `${manifest.kind} ${keyText(keyOf(manifest))}`).sort()
   return { names, isCertain: lost.some(({ is }) => is === 'gone') }
 }
 
@@ -64,18 +64,11 @@ function isLasting({ kind, spec }: Manifest): boolean {
 }
 
 async function presenceOf(objects: Objects, manifest: Manifest): Promise<'there' | 'gone' | 'not served'> {
-  const { name, namespace } = manifest.metadata
-  const kind: KindRef = parseKindRef(manifest)
   try {
-    const live = await objects.get(kind, namespace === undefined ? { name } : { namespace, name })
-    return live ? 'there' : 'gone'
+    return (await objects.get(parseKindRef(manifest), keyOf(manifest))) ? 'there' : 'gone'
   } catch (error) {
     if (isKubeError(error, 'KindNotServed')) return 'not served'
     if (isKubeError(error, 'NotFound')) return 'gone'
     throw error
   }
-}
-
-function nameOf({ kind, metadata }: Manifest): string {
-  return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`
 }

@@ -2,6 +2,7 @@
 // only ever read.
 import {
   type AnyObject,
+  apiVersionOf,
   CLUSTER_NAME_LABEL,
   type ClusterApiVersion,
   clusterResourceSetKind,
@@ -9,7 +10,7 @@ import {
   type OwnerReference,
   type UnknownObject,
 } from '#api'
-import { isPlainObject, jsonEqual } from '#lib'
+import { fieldsOf, jsonEqual } from '#lib'
 import { CLUSTER_LABEL, MANAGED_LABEL, PIPELINE_LABEL, STAGE_LABEL } from '../names.ts'
 import type { DeliveredRow } from '../observed.ts'
 import type { Part } from './render-part.ts'
@@ -28,7 +29,7 @@ interface SetOptions {
 export function renderSet(options: SetOptions): UnknownObject {
   const kind = clusterResourceSetKind(options.version)
   return {
-    apiVersion: `${kind.group}/${kind.version}`,
+    apiVersion: apiVersionOf(kind),
     kind: kind.kind,
     metadata: {
       name: options.part.set,
@@ -63,10 +64,9 @@ export function compareSet(
   live: AnyObject,
   options: Pick<SetOptions, 'cluster' | 'gateLabel' | 'part'>,
 ): SetDifference {
-  const { spec } = live as UnknownObject
+  const spec = fieldsOf((live as UnknownObject)['spec'])
   const wanted = specOf(options)
-  if (!isPlainObject(spec)) return 'selector'
-  const { matchLabels } = isPlainObject(spec['clusterSelector']) ? spec['clusterSelector'] : {}
+  const { matchLabels } = fieldsOf(spec['clusterSelector'])
   if (!jsonEqual(matchLabels, wanted.clusterSelector.matchLabels) || spec['strategy'] !== wanted.strategy)
     return 'selector'
   return jsonEqual(spec['resources'], wanted.resources) ? 'none' : 'resources'
@@ -74,17 +74,14 @@ export function compareSet(
 
 /** Whether the set names exactly these payloads. */
 export function namesAll(live: AnyObject, part: Pick<Part, 'payloads'>): boolean {
-  const { spec } = live as UnknownObject
-  return isPlainObject(spec) && jsonEqual(spec['resources'], resourcesOf(part))
+  return jsonEqual(fieldsOf((live as UnknownObject)['spec'])['resources'], resourcesOf(part))
 }
 
 /** The problem that the set's condition reports; core puts the useful text into the older condition. */
 export function complaintOf(set: AnyObject | undefined): string | undefined {
-  const { status } = (set ?? {}) as { status?: unknown }
-  if (!isPlainObject(status)) return undefined
-  const deprecated = isPlainObject(status['deprecated']) ? status['deprecated']['v1beta1'] : undefined
-  const old = isPlainObject(deprecated) ? findCondition(deprecated['conditions'], 'ResourcesApplied') : undefined
-  const now = findCondition(status['conditions'], 'ResourcesApplied')
+  const { conditions, deprecated } = fieldsOf((set as UnknownObject | undefined)?.['status'])
+  const old = findCondition(fieldsOf(fieldsOf(deprecated)['v1beta1'])['conditions'], 'ResourcesApplied')
+  const now = findCondition(conditions, 'ResourcesApplied')
   const bad = [old, now].find((condition) => condition?.status === 'False')
   if (!bad) return undefined
   return bad.message === '' ? bad.reason : `${bad.reason}: ${bad.message}`
@@ -95,13 +92,11 @@ export function complaintOf(set: AnyObject | undefined): string | undefined {
  * something else was applied in between.
  */
 export function isRemembered(live: AnyObject | undefined, binding: AnyObject | undefined, part: Part): boolean {
-  const { spec } = (live ?? {}) as { spec?: unknown }
-  if (!isPlainObject(spec) || !Array.isArray(spec['resources'])) return false
-  const named: readonly unknown[] = spec['resources']
+  const { resources } = fieldsOf((live as UnknownObject | undefined)?.['spec'])
+  if (!Array.isArray(resources)) return false
+  const named = resources.map((one) => fieldsOf(one)['name'])
   const rows = readBinding(binding, part, new Map())
-  return rows.some(
-    (row) => row.bindingHash !== undefined && !named.some((one) => isPlainObject(one) && one['name'] === row.name),
-  )
+  return rows.some((row) => row.bindingHash !== undefined && !named.includes(row.name))
 }
 
 /** One row per payload. `hashes` holds what is really in each payload now. */
@@ -110,15 +105,11 @@ export function readBinding(
   part: Part,
   hashes: ReadonlyMap<string, string>,
 ): readonly DeliveredRow[] {
-  const { spec } = (binding ?? {}) as { spec?: unknown }
-  const bindings: readonly unknown[] = isPlainObject(spec) && Array.isArray(spec['bindings']) ? spec['bindings'] : []
-  const own = bindings.find((one) => isPlainObject(one) && one['clusterResourceSetName'] === part.set)
-  const entries: readonly unknown[] = isPlainObject(own) && Array.isArray(own['resources']) ? own['resources'] : []
+  const listIn = (value: unknown) => (Array.isArray(value) ? value.map(fieldsOf) : [])
+  const bindings = listIn(fieldsOf((binding as UnknownObject | undefined)?.['spec'])['bindings'])
+  const entries = listIn(bindings.find((one) => one['clusterResourceSetName'] === part.set)?.['resources'])
   return part.payloads.map((payload) => {
-    const found = entries.find(
-      (one) => isPlainObject(one) && one['kind'] === payload.kind && one['name'] === payload.name,
-    )
-    const entry = isPlainObject(found) ? found : {}
+    const entry = entries.find((one) => one['kind'] === payload.kind && one['name'] === payload.name) ?? {}
     const bindingHash = typeof entry['hash'] === 'string' && entry['hash'] !== '' ? entry['hash'] : undefined
     const applied = entry['applied'] === true
     const ourHash = hashes.get(payload.name) ?? payload.hash

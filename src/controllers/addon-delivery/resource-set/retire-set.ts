@@ -6,15 +6,16 @@ import {
   type ConfigMap,
   clusterResourceSetKind,
   type Key,
+  keyOf,
   type Secret,
   type UnknownObject,
 } from '#api'
 import { ignore, type Objects } from '#kube'
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import type { World } from '#runtime'
 import { parseKindRef } from '../manifests/kind-ref.ts'
-import { parseManifests } from '../manifests/manifests.ts'
-import { MANAGED_LABEL } from '../names.ts'
+import { type Manifest, parseManifests } from '../manifests/manifests.ts'
+import { clusterOf, MANAGED_LABEL } from '../names.ts'
 import type { Observer } from '../observe.ts'
 import type { ObservedDelivery } from '../observed.ts'
 import { payloadKind, readText } from './payloads.ts'
@@ -25,7 +26,7 @@ const NEVER_DELETED = new Set(['Namespace', 'CustomResourceDefinition'])
 export async function retireSet(world: World, observer: Observer, observed: ObservedDelivery, name: string) {
   const wasThere = await removeSet(world, observer, observed, name, async (workload, manifest, isShared) => {
     if (isShared || NEVER_DELETED.has(manifest.kind)) return
-    await workload.delete(parseKindRef(manifest), keyIn(manifest)).catch(ignore('KindNotServed'))
+    await workload.delete(parseKindRef(manifest), keyOf(manifest)).catch(ignore('KindNotServed'))
   })
   if (!wasThere) return
   world.events.emit(observed.delivery, {
@@ -47,7 +48,7 @@ export async function handOverSet(
   const body = { metadata: { labels: { [MANAGED_LABEL]: null } } }
   const wasThere = await removeSet(world, observer, observed, name, async (workload, manifest) => {
     await workload
-      .patch(parseKindRef(manifest), keyIn(manifest), { type: 'merge', body })
+      .patch(parseKindRef(manifest), keyOf(manifest), { type: 'merge', body })
       .catch(ignore('NotFound', 'KindNotServed'))
   })
   if (!wasThere) return
@@ -59,10 +60,7 @@ export async function handOverSet(
   })
 }
 
-type Manifest = ReturnType<typeof parseManifests>[number]
 type Leave = (workload: Objects, manifest: Manifest, isShared: boolean) => Promise<void>
-
-const keyIn = ({ metadata: { name, namespace } }: Manifest): Key => ({ ...(namespace ? { namespace } : {}), name })
 
 async function removeSet(
   world: World,
@@ -71,8 +69,8 @@ async function removeSet(
   name: string,
   leave: Leave,
 ): Promise<boolean> {
-  const { namespace = '' } = observed.delivery.metadata
-  const cluster = { namespace, name: observed.delivery.spec.clusterName }
+  const cluster = clusterOf(observed.delivery)
+  const { namespace } = cluster
   const kind = clusterResourceSetKind(ports.resourceSets!)
   const set = await world.objects.get<UnknownObject>(kind, { namespace, name })
   const workload = await ports.workloads.open(cluster)
@@ -98,10 +96,8 @@ const isOwn = ({ metadata }: AnyObject, cluster: string): boolean =>
   metadata.labels?.[MANAGED_LABEL] === 'true' && metadata.labels[CLUSTER_NAME_LABEL] === cluster
 
 function payloadsOf({ spec }: UnknownObject): readonly { kind: 'ConfigMap' | 'Secret'; name: string }[] {
-  const resources: readonly unknown[] = isPlainObject(spec) && Array.isArray(spec['resources']) ? spec['resources'] : []
-  return resources.flatMap((one) =>
-    isPlainObject(one) && typeof one['name'] === 'string'
-      ? [{ kind: one['kind'] === 'Secret' ? ('Secret' as const) : ('ConfigMap' as const), name: one['name'] }]
-      : [],
+  const { resources } = fieldsOf(spec)
+  return (Array.isArray(resources) ? resources.map(fieldsOf) : []).flatMap(({ kind, name }) =>
+    typeof name === 'string' ? [{ kind: kind === 'Secret' ? ('Secret' as const) : ('ConfigMap' as const), name }] : [],
   )
 }

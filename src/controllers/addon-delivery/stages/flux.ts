@@ -1,7 +1,7 @@
 // The stage type flux: source-controller and helm-controller, from a bundle that capt ships or from an install file.
 import { type AddonStage, CustomResourceDefinitionKind, type UnknownObject } from '#api'
 import { fluxVersions, loadFluxDefinitions } from '#catalog'
-import { hashOf, isPlainObject, type JsonObject } from '#lib'
+import { fieldsOf, hashOf, isPlainObject, type JsonObject } from '#lib'
 import type { Check } from '../health/read.ts'
 import { type Manifest, parseManifests } from '../manifests/manifests.ts'
 import { FLUX_NAMESPACE, fluxPayloadName, MANAGED_LABEL, setName } from '../names.ts'
@@ -113,7 +113,7 @@ function storedVersionChecks({ parts }: ReadyStage): readonly PreflightCheck[] {
 }
 
 function decideStoredVersions(definition: Manifest, live: UnknownObject | undefined) {
-  const stored: unknown = isPlainObject(live?.['status']) ? live['status']['storedVersions'] : undefined
+  const stored: unknown = fieldsOf(live?.['status'])['storedVersions']
   const kept = versionsOf(definition)
   const lost = (Array.isArray(stored) ? stored : []).filter((version) => !kept.includes(String(version)))
   if (lost.length === 0) return undefined
@@ -123,6 +123,6 @@ function decideStoredVersions(definition: Manifest, live: UnknownObject | undefi
 }
 
 function versionsOf({ spec }: Manifest): readonly string[] {
-  const versions: unknown = isPlainObject(spec) ? spec['versions'] : undefined
+  const { versions } = fieldsOf(spec)
   return Array.isArray(versions) ? versions.flatMap((one) => (isPlainObject(one) ? [String(one['name'])] : [])) : []
 }

@@ -5,7 +5,7 @@ import { ignore, type Objects } from '#kube'
 import { ownValue } from '#lib'
 import type { World } from '#runtime'
 import { labelCluster } from '../label-cluster.ts'
-import { GATES_ANNOTATION } from '../names.ts'
+import { clusterOf, GATES_ANNOTATION } from '../names.ts'
 import type { Observer } from '../observe.ts'
 import type { ObservedDelivery } from '../observed.ts'
 import type { DeliveryPorts } from '../ports.ts'
@@ -19,9 +19,8 @@ export async function actTeardown(
   observed: ObservedDelivery,
   action: TeardownAction,
 ): Promise<void> {
-  const cluster = { namespace: observed.delivery.metadata.namespace!, name: observed.delivery.spec.clusterName }
   if (action.do === 'close-gate') return await closeGate(world, observer, observed, action.stage)
-  await actOnWorkload(world, observer.ports, cluster, observed.delivery, action)
+  await actOnWorkload(world, observer.ports, clusterOf(observed.delivery), observed.delivery, action)
 }
 
 /** Everything but the gate of a stage. Events are reported about the given object. */
@@ -87,8 +86,7 @@ async function closeGate(world: World, observer: Observer, observed: ObservedDel
   }
   for (const row of own?.before?.delivered?.resources ?? []) {
     if (row.name.startsWith('fluxcd-install-')) continue
-    const kind = row.kind === 'Secret' ? 'Secret' : 'ConfigMap'
     observer.payloads.forget(delivery.metadata.namespace!, row.name)
-    await world.objects.delete(payloadKind({ kind }), { namespace: delivery.metadata.namespace!, name: row.name })
+    await world.objects.delete(payloadKind(row), { namespace: delivery.metadata.namespace!, name: row.name })
   }
 }

@@ -1,6 +1,6 @@
 // The step that removes what a stage delivered, in reverse order: objects of a CRD before the CRD, everything before its
 // namespace.
-import type { Key } from '#api'
+import { keyOf } from '#api'
 import type { Objects } from '#kube'
 import { parseKindRef } from '../manifests/kind-ref.ts'
 import { type Manifest, parseManifests } from '../manifests/manifests.ts'
@@ -44,16 +44,9 @@ async function deliveredBy(
   const rows = delivery.status?.stages?.find((one) => one.name === stage)?.delivered?.resources ?? []
   const texts = await Promise.all(
     rows.map(async (row) => {
-      const kind = row.kind === 'Secret' ? 'Secret' : 'ConfigMap'
-      const live = await world.objects.get(payloadKind({ kind }), { namespace: cluster.namespace, name: row.name })
-      return live ? readText(live, kind) : []
+      const live = await world.objects.get(payloadKind(row), { namespace: cluster.namespace, name: row.name })
+      return live ? readText(live, row.kind) : []
     }),
   )
   return texts.flat().flatMap((text) => parseManifests(text, `payload of ${stage}`))
-}
-
-function keyOf({ metadata }: Manifest): Key {
-  return metadata.namespace === undefined
-    ? { name: metadata.name }
-    : { namespace: metadata.namespace, name: metadata.name }
 }

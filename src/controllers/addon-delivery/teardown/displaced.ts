@@ -114,11 +114,8 @@ export async function readDisplaced(
   objects: Objects,
   pools: ReadonlySet<string> | undefined,
 ): Promise<readonly string[]> {
-  const nodes: Node[] = []
-  for await (const node of objects.list<Node>(NodeKind)) nodes.push(node)
+  const nodes = await Array.fromAsync(objects.list<Node>(NodeKind))
   const isMade = nodes.some(({ metadata }) => metadata.labels?.[POOL_LABEL] !== undefined)
   if (!isMade) return []
-  const pods: Pod[] = []
-  for await (const pod of objects.list<Pod>(PodKind)) pods.push(pod)
-  return findDisplaced(nodes, pods, pools)
+  return findDisplaced(nodes, await Array.fromAsync(objects.list<Pod>(PodKind)), pools)
 }

@@ -42,9 +42,6 @@ export function findHolders(
 }
 
 export async function readHolders(objects: Objects, nodes: ReadonlySet<string>): Promise<readonly string[]> {
-  const pods: Pod[] = []
-  const budgets: Budget[] = []
-  for await (const pod of objects.list<Pod>(PodKind, {})) pods.push(pod)
-  for await (const budget of objects.list<Budget>(PodDisruptionBudgetKind, {})) budgets.push(budget)
-  return findHolders(pods, budgets, nodes)
+  const pods = await Array.fromAsync(objects.list<Pod>(PodKind))
+  return findHolders(pods, await Array.fromAsync(objects.list<Budget>(PodDisruptionBudgetKind)), nodes)
 }

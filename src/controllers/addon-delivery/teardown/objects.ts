@@ -1,6 +1,6 @@
 // Objects of a workload cluster as the steps of a teardown see them, and whether the controllers that finish their
 // deletion run. A kind that is not served has nothing left.
-import { type AnyObject, DeploymentKind, type Key, type KindRef, type UnknownObject } from '#api'
+import { type AnyObject, DeploymentKind, type Key, type KindRef, keyOf, type UnknownObject } from '#api'
 import { isKubeError, type ListOptions, type Objects } from '#kube'
 import { FLUX_NAMESPACE } from '../names.ts'
 import type { ObservedStep, Step, Thing } from './observed.ts'
@@ -31,10 +31,9 @@ export async function one(objects: Objects, kind: KindRef, key: Key): Promise<re
   }
 }
 
-export function toThing(kind: KindRef, { metadata }: AnyObject): Thing {
-  const key =
-    metadata.namespace === undefined ? { name: metadata.name } : { namespace: metadata.namespace, name: metadata.name }
-  return { kind, key, isDeleting: metadata.deletionTimestamp !== undefined, finalizers: metadata.finalizers ?? [] }
+export function toThing(kind: KindRef, object: AnyObject): Thing {
+  const { deletionTimestamp, finalizers = [] } = object.metadata
+  return { kind, key: keyOf(object), isDeleting: deletionTimestamp !== undefined, finalizers }
 }
 
 /** A step that no controller has to finish. */
@@ -45,33 +44,28 @@ export const toObserved = (step: Step, left: readonly Thing[]): ObservedStep => 
   isControllerAlive: undefined,
 })
 
-async function isAlive(objects: Objects, key: Key): Promise<boolean> {
-  const deployment = await objects.get<UnknownObject>(DeploymentKind, key)
-  const { status } = (deployment ?? {}) as { status?: { availableReplicas?: number } }
-  return (status?.availableReplicas ?? 0) > 0
-}
+type Deployment = AnyObject & { readonly status?: { readonly availableReplicas?: number } }
 
-/** Wherever it lives: a Flux that was adopted may be elsewhere. */
-export async function isFluxAlive(objects: Objects): Promise<boolean> {
-  if (await isAlive(objects, { namespace: FLUX_NAMESPACE, name: 'helm-controller' })) return true
-  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
-    labelSelector: 'app.kubernetes.io/part-of=flux',
-  }))
-    if (
-      one.metadata.name === 'helm-controller' &&
-      (await isAlive(objects, { namespace: one.metadata.namespace!, name: one.metadata.name }))
-    )
-      return true
+const isAvailable = (deployment: Deployment | undefined): boolean => (deployment?.status?.availableReplicas ?? 0) > 0
+
+/** Where capt puts it, or wherever others installed it: found by label then. */
+async function isAlive(
+  objects: Objects,
+  key: Key,
+  labelSelector: string,
+  isController: (deployment: Deployment) => boolean,
+): Promise<boolean> {
+  if (isAvailable(await objects.get<Deployment>(DeploymentKind, key))) return true
+  for await (const one of objects.list<Deployment>(DeploymentKind, { labelSelector }))
+    if (isController(one) && isAvailable(one)) return true
   return false
 }
 
-/** Where the stage put it, or wherever people installed it. */
-export async function isKarpenterAlive(objects: Objects, namespace: string): Promise<boolean> {
-  if (await isAlive(objects, { namespace, name: 'karpenter' })) return true
-  for await (const { status } of objects.list<UnknownObject & { status?: { availableReplicas?: number } }>(
-    DeploymentKind,
-    { labelSelector: 'app.kubernetes.io/name=karpenter' },
-  ))
-    if ((status?.availableReplicas ?? 0) > 0) return true
-  return false
+export function isFluxAlive(objects: Objects): Promise<boolean> {
+  const key = { namespace: FLUX_NAMESPACE, name: 'helm-controller' }
+  return isAlive(objects, key, 'app.kubernetes.io/part-of=flux', ({ metadata }) => metadata.name === key.name)
+}
+
+export function isKarpenterAlive(objects: Objects, namespace: string): Promise<boolean> {
+  return isAlive(objects, { namespace, name: 'karpenter' }, 'app.kubernetes.io/name=karpenter', () => true)
 }

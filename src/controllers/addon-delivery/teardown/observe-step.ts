@@ -1,8 +1,8 @@
 // Observes what the steps that belong to no stage type have left to do, in the management or the workload cluster. A kind
 // that is not served has nothing left.
-import { AddonDelivery, kindRef, PodKind, ServiceKind, type UnknownObject } from '#api'
+import { AddonDelivery, kindRef, PodKind, ServiceKind } from '#api'
 import type { Objects } from '#kube'
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import { GATES_ANNOTATION, MANAGED_LABEL, STAGE_LABEL } from '../names.ts'
 import { probeKey } from '../probe/probe.ts'
 import { payloadKind } from '../resource-set/payloads.ts'
@@ -30,12 +30,7 @@ export async function observeHomeStep(
   const rows = delivery.status?.stages?.find((one) => one.name === step.stage)?.delivered?.resources ?? []
   const own = rows.filter((row) => !row.name.startsWith('fluxcd-install-'))
   const payloads = await Promise.all(
-    own.map((row) =>
-      one(world.objects, payloadKind({ kind: row.kind === 'Secret' ? 'Secret' : 'ConfigMap' }), {
-        namespace: cluster.namespace,
-        name: row.name,
-      }),
-    ),
+    own.map((row) => one(world.objects, payloadKind(row), { namespace: cluster.namespace, name: row.name })),
   )
   const label: Thing[] = isOpen ? [{ kind: AddonDelivery, key: { name: gate }, isDeleting: false, finalizers: [] }] : []
   return toObserved(step, [...label, ...payloads.flat().filter((thing) => !thing.isDeleting)])
@@ -47,7 +42,7 @@ export async function observeProbePod(objects: Objects, step: Step): Promise<Obs
 }
 
 export async function observeBalancers(objects: Objects, step: Step): Promise<ObservedStep> {
-  const services = await things(objects, ServiceKind, (service) => specOf(service)['type'] === 'LoadBalancer')
+  const services = await things(objects, ServiceKind, (service) => fieldsOf(service['spec'])['type'] === 'LoadBalancer')
   const ingresses = await things(objects, IngressKind, () => true)
   const gateways = new Map<string, Thing>()
   for (const kind of GatewayKinds)
@@ -56,8 +51,4 @@ export async function observeBalancers(objects: Objects, step: Step): Promise<Ob
       if (!gateways.has(id)) gateways.set(id, gateway)
     }
   return toObserved(step, [...services, ...ingresses, ...gateways.values()])
-}
-
-function specOf(object: UnknownObject): Record<string, unknown> {
-  return isPlainObject(object['spec']) ? object['spec'] : {}
 }

@@ -4,18 +4,15 @@
 import { DeploymentKind, type UnknownObject } from '#api'
 import { compareVersions, fluxLineOfChart, fluxReleases, parseVersion } from '#catalog'
 import type { Objects } from '#kube'
-import { isPlainObject } from '#lib'
+import { readPath } from '../../health/path.ts'
 import { FLUX_NAMESPACE, MANAGED_LABEL } from '../../names.ts'
 import type { Installed } from '../stage-type.ts'
 
 const CONTROLLERS = ['source-controller', 'helm-controller']
 
 export async function readControllers(objects: Objects): Promise<readonly UnknownObject[]> {
-  const deployments: UnknownObject[] = []
-  for await (const one of objects.list<UnknownObject>(DeploymentKind, {
-    labelSelector: 'app.kubernetes.io/part-of=flux',
-  }))
-    deployments.push(one)
+  const labelled = { labelSelector: 'app.kubernetes.io/part-of=flux' }
+  const deployments = await Array.fromAsync(objects.list<UnknownObject>(DeploymentKind, labelled))
   for (const name of CONTROLLERS) {
     if (deployments.some((one) => one.metadata.name === name)) continue
     const bare = await objects.get<UnknownObject>(DeploymentKind, { namespace: FLUX_NAMESPACE, name })
@@ -73,10 +70,6 @@ function versionOf(deployment: UnknownObject): string | undefined {
 }
 
 function imageOf(deployment: UnknownObject): string | undefined {
-  const { spec } = deployment
-  const template = isPlainObject(spec) ? spec['template'] : undefined
-  const pod = isPlainObject(template) ? template['spec'] : undefined
-  const containers: unknown = isPlainObject(pod) ? pod['containers'] : undefined
-  const [first] = Array.isArray(containers) ? containers : []
-  return isPlainObject(first) && typeof first['image'] === 'string' ? first['image'] : undefined
+  const image = readPath(deployment, 'spec.template.spec.containers[0].image')
+  return typeof image === 'string' ? image : undefined
 }

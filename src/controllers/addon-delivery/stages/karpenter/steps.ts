@@ -2,7 +2,7 @@
 // one that converts what is stored of the beta API. Pure.
 import type { UnknownObject } from '#api'
 import { compareVersions, parseVersion } from '#catalog'
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import type { Blocker } from '../stage-type.ts'
 
 /** The only line that serves the beta API and v1, and its last patch. */
@@ -46,7 +46,7 @@ export function findSkippedStep(deployments: readonly UnknownObject[], version: 
 
 /** The API server refuses a definition that lacks a version in which objects are still stored. */
 export function findStoredVersion(live: UnknownObject | undefined, version: string): Blocker | undefined {
-  const stored: unknown = isPlainObject(live?.['status']) ? live['status']['storedVersions'] : undefined
+  const stored: unknown = fieldsOf(live?.['status'])['storedVersions']
   const lost = (Array.isArray(stored) ? stored : []).map(String).filter((one) => one !== 'v1')
   if (lost.length === 0 || !endsBeta(version)) return undefined
   return {

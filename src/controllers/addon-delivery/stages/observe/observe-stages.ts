@@ -109,9 +109,7 @@ async function readPreflight(objects: Objects, check: PreflightCheck): Promise<O
     const live = await objects.get<UnknownObject>(check.kind, check.where)
     return { check, found: live ? [live] : [] }
   }
-  const found: UnknownObject[] = []
-  for await (const one of objects.list<UnknownObject>(check.kind, check.where)) found.push(one)
-  return { check, found }
+  return { check, found: await Array.fromAsync(objects.list<UnknownObject>(check.kind, check.where)) }
 }
 
 export function isQuiet(
