@@ -15,7 +15,6 @@ import { observeState } from '../state/state-store.ts'
 export interface InspectOptions extends ApplyFacts {
   /** State in the work folder, where this machine has one. */
   readonly folder?: StateSource
-  readonly hasTemplate?: boolean
   /** Asked only when no other source knows, and only where the id of the workspace is known. */
   readonly countTagged?: TagCounter | undefined
 }
@@ -25,21 +24,17 @@ export async function inspectWorkspace(
   owner: Owner,
   options: InspectOptions = {},
 ): Promise<Reconstruction> {
-  const { folder = { is: 'missing' }, status = 0, hasTemplate = true } = options
+  const { folder = { is: 'missing' }, status = 0 } = options
   const { record, isDamaged } = await readOrDamaged(objects, owner)
   const saved = await observeState(objects, owner)
   // A lost record is not the end of what it announced: the state Secret names its copies.
   const known = knownRecord(record, { kept: saved.kept })
   const sources = {
     name: owner.name,
-    verb: 'destroy',
     record: isDamaged ? ({ is: 'damaged' } as const) : recordSource(record, false),
     state: stateSource(saved.text, saved.isDamaged),
     folder,
     hasUnsettled: hasUnsettled(known),
-    bundle: 'unread',
-    plan: 'none',
-    hasTemplate,
     status,
   } as const
   let found = reconstructWorkspace(sources)

@@ -68,7 +68,7 @@ async function renew(context: RunContext, lock: Lock): Promise<void> {
 export async function openState(context: RunContext, locked: Locked): Promise<Opened> {
   const { folder, request, writer, stopping, world } = context
   const { objects, clock, log, handover } = world
-  const { owner, runId, verb } = request
+  const { owner, runId } = request
   const isTakeOver = followsLostRun(writer.record)
   // Where the folder is gone, nothing shows whether Terraform is still at work in it.
   const mayHaveOrphan = isTakeOver || mayHaveTerraform(folder)
@@ -83,7 +83,6 @@ export async function openState(context: RunContext, locked: Locked): Promise<Op
       clock,
       log,
       runId,
-      verb,
       record: () => writer.record,
       announce: (change) => writer.update(change),
       onFenced: () => stopping.request('fenced'),
@@ -111,7 +110,7 @@ export async function settleState(context: RunContext, opened: Opened): Promise<
   if (mayHaveOrphan && (await waitForOrphan(folder, orphan))) {
     context.note('The runner before this one died; its Terraform has ended now')
   }
-  await state.settle(workspace ? rootOf(folder, workspace) : folder.work, workspace !== undefined)
+  await state.settle(workspace ? rootOf(folder, workspace) : folder.work)
   const { inFlight } = writer.record
   const evidence = readEvidence(folder, inFlight, new Set(state.info?.addresses))
   const suspects = suspectsAfter(inFlight, evidence, request.runId)

@@ -102,14 +102,14 @@ describe('a state of several Secrets', () => {
       const { others } = memoryCluster()
       await writeRecord(others, owner, undefined, newRecord('w'))
       const first = await runner(others, 'run-1', { isTakeOver: false, inFolder: large(3) })
-      await first.state.settle(first.folder.work, true)
+      await first.state.settle(first.folder.work)
       await first.state.flush(true)
       await first.change((record) => ({ ...record, state: { serial: 3, lineage: 'l', savedAt: '', resources: 3 } }))
 
       const dying = mortal(others, at)
       const second = await runner(dying.objects, 'run-2', { isTakeOver: false }).catch(() => undefined)
       try {
-        await second?.state.settle(second.folder.work, true)
+        await second?.state.settle(second.folder.work)
         second?.write(large(5))
         await second?.state.flush(true)
       } catch (error) {
@@ -120,7 +120,7 @@ describe('a state of several Secrets', () => {
 
       // Another machine: nothing of the folder is left.
       const third = await runner(others, 'run-3', { isTakeOver: true })
-      await third.state.settle(third.folder.work, true)
+      await third.state.settle(third.folder.work)
       await third.state.flush(true)
       const serial = readState((await loadState(others, owner))!)?.serial
       assert.ok(serial === 3 || serial === 5, `serial ${serial} after request ${at}`)
@@ -137,14 +137,14 @@ describe('a state of several Secrets', () => {
     const { others } = memoryCluster()
     await writeRecord(others, owner, undefined, newRecord('w'))
     const first = await runner(others, 'run-1', { isTakeOver: false, inFolder: large(3) })
-    await first.state.settle(first.folder.work, true)
+    await first.state.settle(first.folder.work)
     await first.state.flush(true)
     first.state.stop()
     // The first part of the next state is written, the second is not.
     for (let at = 8; ; at++) {
       const dying = mortal(others, at)
       const second = await runner(dying.objects, 'run-2', { isTakeOver: false }).catch(() => undefined)
-      await second?.state.settle(second.folder.work, true).catch(() => undefined)
+      await second?.state.settle(second.folder.work).catch(() => undefined)
       second?.write(large(5))
       await second?.state.flush(true).catch(() => undefined)
       second?.state.stop()
@@ -152,7 +152,7 @@ describe('a state of several Secrets', () => {
       assert.ok(dying.died(), 'no request of a save tears the state')
     }
     const third = await runner(others, 'run-3', { isTakeOver: true })
-    await third.state.settle(third.folder.work, true)
+    await third.state.settle(third.folder.work)
     await third.state.flush(true)
     third.state.stop()
     assert.equal(readState((await loadState(others, owner))!)?.serial, 5)
@@ -256,10 +256,10 @@ describe('a runner that lost its lock', () => {
     const { others } = memoryCluster()
     await writeRecord(others, owner, undefined, newRecord('w'))
     const old = await runner(others, 'run-1-old', { isTakeOver: false, inFolder: text(1) })
-    await old.state.settle(old.folder.work, true)
+    await old.state.settle(old.folder.work)
     await old.state.flush(false)
     const next = await runner(others, 'run-2-new', { isTakeOver: true })
-    await next.state.settle(next.folder.work, true)
+    await next.state.settle(next.folder.work)
     next.write(text(4))
     await next.state.flush(true)
 
@@ -275,7 +275,7 @@ describe('a runner that lost its lock', () => {
 
     // All that the late one has is in the state: the copy goes by itself.
     const third = await runner(others, 'run-3', { isTakeOver: false })
-    await third.state.settle(third.folder.work, true)
+    await third.state.settle(third.folder.work)
     await third.change(await third.state.tidyCopies())
     assert.equal((await recordIn(others)).side, undefined)
     assert.deepEqual(await secretsOf(others), [`capt-run-${suffixOf(owner)}`, key.name])

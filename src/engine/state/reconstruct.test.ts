@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
   type CopySource,
+  decideInputs,
   type InputSource,
   type Reconstruction,
   type RecordSource,
@@ -32,14 +33,10 @@ const missing: StateSource = { is: 'missing' }
 const damaged: StateSource = { is: 'damaged' }
 const base: WorkspaceSources = {
   name: 'demo',
-  verb: 'apply',
   record: { is: 'whole' },
   state: missing,
   folder: missing,
   copies: [],
-  bundle: 'unread',
-  plan: 'none',
-  hasTemplate: true,
   tags: 'unavailable',
 }
 
@@ -308,30 +305,24 @@ describe('what a workspace holds', () => {
 
 describe('what a run works from', () => {
   const lost = ['missing', 'damaged'] as const
-  for (const [verb, bundle, plan, hasTemplate, expected] of [
-    ['apply', 'whole', 'whole', true, 'state'],
-    ...lost.map((one) => ['apply', one, 'none', true, 'state with 1 note'] as const),
-    ...lost.map((one) => ['apply', 'whole', one, true, 'state with 1 note'] as const),
-    ...lost.map((one) => ['apply', one, one, true, 'state with 2 notes'] as const),
-    ['destroy', 'whole', 'none', true, 'state'],
-    ['destroy', 'whole', 'none', false, 'state'],
-    ['destroy', 'none', 'none', true, 'state'],
-    ['destroy', 'none', 'none', false, 'INPUTS_GONE'],
-    ...lost.map((one) => ['destroy', one, 'none', true, 'state with 1 note'] as const),
-    ...lost.map((one) => ['destroy', one, 'none', false, 'INPUTS_GONE'] as const),
-    ...lost.map((one) => ['destroy', one, one, false, 'INPUTS_GONE'] as const),
-  ] as readonly (readonly ['apply' | 'destroy', InputSource, InputSource, boolean, string])[]) {
-    it(`${verb} with bundle ${bundle}, plan ${plan}, ${hasTemplate ? 'a' : 'no'} template`, () => {
-      const found = reconstructWorkspace({ ...base, state: state(5), verb, bundle, plan, hasTemplate })
-      const notes = found.is === 'use' ? found.notes.length : 0
-      const word = wordOf(found)
-      assert.equal(notes === 0 ? word : `${word} with ${notes} note${notes === 1 ? '' : 's'}`, expected)
+  const unneeded = ['whole', 'none', 'unread'] as const
+  for (const [verb, bundle, hasTemplate, expected] of [
+    ...unneeded.map((one) => ['apply', one, true, 'fine'] as const),
+    ...unneeded.map((one) => ['apply', one, false, 'fine'] as const),
+    ...lost.map((one) => ['apply', one, true, 'fine with a note'] as const),
+    ...unneeded.map((one) => ['destroy', one, true, 'fine'] as const),
+    ['destroy', 'whole', false, 'fine'],
+    ['destroy', 'unread', false, 'fine'],
+    ['destroy', 'none', false, 'CAPT_INPUTS_GONE'],
+    ...lost.map((one) => ['destroy', one, true, 'fine with a note'] as const),
+    ...lost.map((one) => ['destroy', one, false, 'CAPT_INPUTS_GONE'] as const),
+  ] as readonly (readonly ['apply' | 'destroy', InputSource, boolean, string])[]) {
+    it(`${verb} with bundle ${bundle}, ${hasTemplate ? 'a' : 'no'} template`, () => {
+      const found = decideInputs('demo', verb, bundle, hasTemplate)
+      const word = found.is === 'stalled' ? found.code : found.notes.length > 0 ? 'fine with a note' : 'fine'
+      assert.equal(word, expected)
     })
   }
-
-  it('matters to nobody when there is nothing to destroy', () => {
-    assert.equal(decide({ verb: 'destroy', bundle: 'missing', hasTemplate: false }), 'empty')
-  })
 
   it('says with every stall how to get out of it', () => {
     const stalls: Partial<WorkspaceSources>[] = [
@@ -343,12 +334,11 @@ describe('what a run works from', () => {
       { record: { is: 'whole', lostRun: 'run-1' }, state: state(5) },
       { state: state(5), folder: state(5, 5, 'x') },
       { state: state(5), copies: [copy('side', 4, state(4), 2)], hasUnsettled: true },
-      { state: state(5), verb: 'destroy', bundle: 'missing', hasTemplate: false },
     ]
-    for (const sources of stalls) {
-      const found = reconstructWorkspace({ ...base, ...sources })
-      assert.ok(found.is === 'stalled')
-      assert.match(found.hint, /capt (state|forget) |delete that Secret/)
+    const found = stalls.map((sources) => reconstructWorkspace({ ...base, ...sources }))
+    for (const one of [...found, decideInputs('demo', 'destroy', 'missing', false)]) {
+      assert.ok(one.is === 'stalled')
+      assert.match(one.hint, /capt (state|forget) |delete that Secret/)
     }
   })
 })

@@ -36,11 +36,11 @@ export type RecordSource =
         readonly isInterrupted?: boolean
       })
 
+/** `unread`: they do not matter to the run. */
 export type InputSource = 'none' | 'whole' | 'missing' | 'damaged' | 'unread'
 
 export interface WorkspaceSources {
   readonly name: string
-  readonly verb: Verb
   readonly record: RecordSource
   readonly state: StateSource
   /** `missing` also where the folder is on another machine. */
@@ -49,9 +49,6 @@ export interface WorkspaceSources {
   readonly copies?: readonly CopySource[] | undefined
   /** The record announces side or pending copies: these are read in any case. */
   readonly hasUnsettled?: boolean
-  readonly bundle: InputSource
-  readonly plan: InputSource
-  readonly hasTemplate: boolean
   /** Resources in the status of the apply; it outlives a lost record. */
   readonly status?: number
   /** Resources found by their tag. Undefined: not asked. `unavailable`: nobody can be asked. */
@@ -90,24 +87,13 @@ export type Reconstruction =
   | { readonly is: 'ask'; readonly for: 'copies' | 'tags' }
   | ({ readonly is: 'stalled' } & Stall)
 
-export function reconstructWorkspace(sources: WorkspaceSources): Reconstruction {
-  const found = decideState(sources)
-  if (found.is === 'stalled' || found.is === 'ask' || found.is === 'empty') return found
-  const inputs = decideInputs(sources)
-  if (inputs.is === 'stalled') return inputs
-  return { ...found, notes: [...found.notes, ...inputs.notes] }
-}
-
 /** What a run works from. Frozen inputs that are gone matter only to a destroy without a template. */
-export function decideInputs({
-  name,
-  verb,
-  bundle,
-  plan,
-  hasTemplate,
-}: Pick<WorkspaceSources, 'name' | 'verb' | 'bundle' | 'plan' | 'hasTemplate'>):
-  | { readonly is: 'fine'; readonly notes: readonly string[] }
-  | ({ readonly is: 'stalled' } & Stall) {
+export function decideInputs(
+  name: string,
+  verb: Verb,
+  bundle: InputSource,
+  hasTemplate: boolean,
+): { readonly is: 'fine'; readonly notes: readonly string[] } | ({ readonly is: 'stalled' } & Stall) {
   const isLost = bundle === 'missing' || bundle === 'damaged'
   if (verb === 'destroy' && !hasTemplate && (isLost || bundle === 'none')) {
     const why = isLost ? `the inputs kept with the last run are ${wordFor(bundle)}` : 'no inputs were kept with a run'
@@ -118,15 +104,8 @@ export function decideInputs({
       hint: `bring the WorkspaceTemplate back; or let the infrastructure stay: set spec.retainWorkspaceOnDelete, or run capt forget ${name} --orphan-resources`,
     }
   }
-  return {
-    is: 'fine',
-    notes: [
-      ...(isLost ? [`The inputs kept with the last run are ${wordFor(bundle)}; working from the template`] : []),
-      ...(plan === 'missing' || plan === 'damaged'
-        ? [`The plan of the interrupted run is ${wordFor(plan)}; planning again`]
-        : []),
-    ],
-  }
+  const note = `The inputs kept with the last run are ${wordFor(bundle)}; working from the template`
+  return { is: 'fine', notes: isLost ? [note] : [] }
 }
 
 const wordFor = (source: InputSource): string => (source === 'damaged' ? 'damaged' : 'gone')
@@ -134,7 +113,7 @@ const wordFor = (source: InputSource): string => (source === 'damaged' ? 'damage
 type Whole = { readonly is: 'whole' } & StateFacts
 type Candidate = Whole & { readonly from: 'state' | 'folder' | { readonly copy: string } }
 
-function decideState(sources: WorkspaceSources): Reconstruction {
+export function reconstructWorkspace(sources: WorkspaceSources): Reconstruction {
   const { record, state, folder, copies } = sources
   if (record.is === 'whole' && record.backend !== undefined)
     return { is: 'use', from: 'backend', resources: 0, notes: [] }

@@ -52,25 +52,3 @@ function addressesOf(resource: unknown): readonly string[] {
     return typeof key === 'string' ? `${base}[${JSON.stringify(key)}]` : base
   })
 }
-
-type Choice = { readonly use: 'none' | 'folder' | 'saved' } | { readonly use: 'conflict'; readonly message: string }
-
-/** The newest of what lies in the work folder and what is saved beside the object, by lineage and serial. */
-export function chooseState(folder: string | undefined, saved: string | undefined): Choice {
-  const inFolder = folder === undefined ? undefined : readState(folder)
-  const inSecret = saved === undefined ? undefined : readState(saved)
-  if (!inFolder && !inSecret) return { use: 'none' }
-  if (!inSecret) return { use: 'folder' }
-  if (!inFolder) return { use: 'saved' }
-  if (inFolder.lineage !== inSecret.lineage) {
-    if (inFolder.addresses.length === 0) return { use: 'saved' }
-    const message = `the work folder holds state of lineage ${inFolder.lineage} with ${inFolder.addresses.length} resources, the saved state is of lineage ${inSecret.lineage}`
-    return { use: 'conflict', message }
-  }
-  if (inFolder.serial !== inSecret.serial) return { use: inFolder.serial > inSecret.serial ? 'folder' : 'saved' }
-  if (folder === saved) return { use: 'saved' }
-  return {
-    use: 'conflict',
-    message: `two different states have lineage ${inSecret.lineage} and serial ${inSecret.serial}: one in the work folder, one saved`,
-  }
-}

@@ -4,8 +4,10 @@ import { describe, it } from 'node:test'
 import { type Secret, SecretKind } from '#api'
 import { memoryCluster } from '#testing'
 import { stateName, suffixOf } from '../names.ts'
+import { reconstructWorkspace } from './reconstruct.ts'
+import { stateSource } from './sources.ts'
 import { copyRef, saveCopy } from './state-copies.ts'
-import { chooseState, readState } from './state-file.ts'
+import { readState } from './state-file.ts'
 import { loadState, saveState, verifyState } from './state-store.ts'
 
 const owner = { namespace: 'default', name: 'prod-1', uid: 'u', apiVersion: 'x/v1', kind: 'WorkspaceTemplateApply' }
@@ -43,18 +45,26 @@ describe('a state', () => {
 
 describe('the newest state wins', () => {
   for (const [what, folder, saved, use] of [
-    ['nothing anywhere', undefined, undefined, 'none'],
+    ['nothing anywhere', undefined, undefined, 'empty'],
     ['only the folder', stateText(1), undefined, 'folder'],
-    ['only the saved one', undefined, stateText(1), 'saved'],
-    ['a cut file in the folder', '{', stateText(1), 'saved'],
+    ['only the saved one', undefined, stateText(1), 'state'],
+    ['a cut file in the folder', '{', stateText(1), 'state'],
     ['a newer one in the folder', stateText(3), stateText(2), 'folder'],
-    ['a newer saved one', stateText(2), stateText(3), 'saved'],
-    ['the same twice', stateText(2), stateText(2), 'saved'],
-    ['two of the same serial', stateText(2, 'l', [], 'a'), stateText(2, 'l', [], 'b'), 'conflict'],
-    ['two lineages', stateText(2, 'x', [resource]), stateText(2), 'conflict'],
-    ['another lineage without resources', stateText(9, 'x'), stateText(2), 'saved'],
+    ['a newer saved one', stateText(2), stateText(3), 'state'],
+    ['the same twice', stateText(2), stateText(2), 'state'],
+    ['two of the same serial', stateText(2, 'l', [], 'a'), stateText(2, 'l', [], 'b'), 'CAPT_STATE_CONFLICT'],
+    ['two lineages', stateText(2, 'x', [resource]), stateText(2), 'CAPT_STATE_CONFLICT'],
+    ['another lineage without resources', stateText(9, 'x'), stateText(2), 'state'],
   ] as const) {
-    it(`with ${what}`, () => assert.equal(chooseState(folder, saved).use, use))
+    it(`with ${what}`, () => {
+      const found = reconstructWorkspace({
+        name: 'demo',
+        record: { is: 'whole' },
+        state: stateSource(saved),
+        folder: stateSource(folder),
+      })
+      assert.equal(found.is === 'use' ? found.from : found.is === 'stalled' ? found.code : found.is, use)
+    })
   }
 })
 

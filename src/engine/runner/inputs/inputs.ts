@@ -37,8 +37,7 @@ export async function findInputs(context: RunContext): Promise<Inputs> {
       context.note(messageOf(error))
     }
   }
-  const hasTemplate = workspace !== undefined
-  const inputs = decideInputs({ name: owner.name, verb, bundle: lost, plan: 'none', hasTemplate })
+  const inputs = decideInputs(owner.name, verb, lost, workspace !== undefined)
   if (inputs.is === 'stalled') throw new CaptError(inputs.code, inputs.message, { hint: inputs.hint })
   for (const note of inputs.notes) context.note(note)
   return { workspace: workspace! }

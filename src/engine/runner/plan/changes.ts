@@ -1,6 +1,5 @@
 // What a plan would do to each resource: action, reason and where it moved from. Pure. The same shape is made from
 // Terraform's messages (every run has them) and from `terraform show -json` (only where somebody must approve).
-import type { PlanCounts } from '../../messages.ts'
 
 export interface PlannedChange {
   readonly address: string
@@ -34,18 +33,6 @@ export function listChanges(changes: readonly PlannedChange[], redact = (text: s
       ...(from === undefined ? {} : { from: redact(from) }),
     }))
   return { listed, more: changes.length - listed.length }
-}
-
-export function countsOf(changes: readonly PlannedChange[]): PlanCounts {
-  const of = (action: string) => changes.filter((change) => change.action === action).length
-  const moved = changes.filter(({ from }) => from !== undefined).length
-  return {
-    add: of('create'),
-    change: of('update'),
-    destroy: of('delete'),
-    replace: of('replace'),
-    ...(moved > 0 ? { moved } : {}),
-  }
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { Progress } from '../../messages.ts'
 import type { ApprovalPolicy } from '../../record/record.ts'
 import { createRedactor } from '../../secrets.ts'
-import { countsOf, listChanges } from './changes.ts'
+import { listChanges } from './changes.ts'
 import { readPlanJson } from './plan-json.ts'
 import { packPlanText, planHash, policyHash, propose, toPlanText, unpackPlanText } from './proposal.ts'
 
@@ -85,7 +86,9 @@ describe('The summary of a plan', () => {
         { address: 'terraform_data.vpc', action: 'replace', reason: 'it cannot be updated in place: input.cidr' },
       ],
     )
-    assert.deepEqual(countsOf(detail.changes), { add: 0, change: 0, destroy: 1, replace: 1, moved: 1 })
+    const progress = new Progress()
+    for (const change of detail.changes) progress.add({ is: 'planned', ...change })
+    assert.deepEqual(progress.counts, { add: 0, change: 0, destroy: 1, replace: 1, moved: 1 })
   })
 
   it('shows attributes as Terraform does', () => {

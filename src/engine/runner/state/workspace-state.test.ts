@@ -29,7 +29,7 @@ async function open(left: string, saved: string) {
   writeFileSync(file, left)
   await saveState(objects, owner, saved, 0)
   const world = {
-    ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run', verb: 'apply' as const },
+    ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run' },
     record: () => newRecord('w'),
     announce: async () => {},
     onFenced: () => {},
@@ -37,7 +37,7 @@ async function open(left: string, saved: string) {
     note: () => {},
   }
   const state = await WorkspaceState.open(world, { isTakeOver: false })
-  const settle = () => state.settle(folder.work, true).finally(() => state.stop())
+  const settle = () => state.settle(folder.work).finally(() => state.stop())
   return { settle, inFolder: () => readFileSync(file, 'utf8'), inSecret: () => loadState(objects, owner) }
 }
 
@@ -50,7 +50,7 @@ async function saveInJob(...written: readonly string[]) {
   const slots = new RunSlots(() => record)
   const stops: string[] = []
   const world = {
-    ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run', verb: 'apply' as const },
+    ...{ objects, owner, folder, clock: manualClock(), log: silentLog, runId: 'run' },
     record: () => record,
     announce: async (change: RecordChange) => {
       record = change(record)
@@ -65,7 +65,7 @@ async function saveInJob(...written: readonly string[]) {
     },
   }
   const state = await WorkspaceState.open(world, { isTakeOver: false })
-  await state.settle(folder.work, true)
+  await state.settle(folder.work)
   const file = join(folder.work, 'terraform.tfstate')
   writeFileSync(file, text(1))
   await state.flush(true)
@@ -86,7 +86,7 @@ async function saveInJob(...written: readonly string[]) {
   const settledElsewhere = async () => {
     mkdirSync(elsewhere.folder.work, { recursive: true })
     const next = await WorkspaceState.open(elsewhere, { isTakeOver: false })
-    await next.settle(elsewhere.folder.work, true).finally(() => next.stop())
+    await next.settle(elsewhere.folder.work).finally(() => next.stop())
     return await loadState(objects, owner)
   }
   return { error, stops, saved, copy: copy && (await loadCopy(objects, owner, copy)), settledElsewhere }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { CaptError, isCaptError } from '#lib'
 import { STATE_PARTS } from '../../names.ts'
 import { keptFacts } from '../../record/rebuild.ts'
-import type { RunRecord, SavedState, Verb } from '../../record/record.ts'
+import type { RunRecord, SavedState } from '../../record/record.ts'
 import type { RecordChange } from '../../record/record-store.ts'
 import { saveFenced, takeOverState } from '../../state/fenced-state.ts'
 import { reconstructWorkspace } from '../../state/reconstruct.ts'
@@ -20,7 +20,6 @@ import { StateUploader } from './state-uploader.ts'
 
 interface StateWorld extends CopiesWorld {
   readonly folder: Folder
-  readonly verb: Verb
   /** Another run has the lock or wrote the state: nothing more may be made. */
   onFenced(): void
   /** Whatever else is made cannot be saved either. */
@@ -75,23 +74,19 @@ export class WorkspaceState {
   }
 
   /** Decides from all sources which state holds, and puts it where Terraform will run. */
-  async settle(root: string, hasTemplate: boolean): Promise<void> {
+  async settle(root: string): Promise<void> {
     this.#uploader.stop()
     await this.#uploader.flush()
-    const { folder, objects, owner, verb, note } = this.#world
+    const { folder, objects, owner, note } = this.#world
     const record = this.#world.record()
     const here = newer(stateInFolder(folder), readText(folder.stateCopy))
     const saved = this.#uploader.savedText
     const sources = {
       name: owner.name,
-      verb,
       record: recordSource(record, this.#isTakeOver),
       state: stateSource(saved, this.#opened.isDamaged),
       folder: stateSource(here),
       hasUnsettled: hasUnsettled(record),
-      bundle: 'unread',
-      plan: 'none',
-      hasTemplate,
       tags: 'unavailable',
     } as const
     const first = reconstructWorkspace(sources)
