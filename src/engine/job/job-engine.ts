@@ -1,6 +1,6 @@
 // Runs Terraform in Kubernetes: one Job per run, with the same runner program in its pod. This process starts nothing
 // itself; the record has the truth, and the end of a pod notifies us.
-import type { Key } from '#api'
+import { type Key, keyText } from '#api'
 import { isCaptError, messageOf, type Timer, toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import { createExpiringPlans, type ExpiringPlans } from '../local/expiring-plans.ts'
@@ -72,7 +72,7 @@ export class JobEngine implements Engine {
     this.#holders = observeHolders(options)
     this.#plans = createExpiringPlans({ ...options, onDue: (key) => this.#notify(key) })
     options.onJobChange?.((key) => {
-      this.#withJob.add(idOf(key))
+      this.#withJob.add(keyText(key))
       this.#checkAgain(key)
     })
     this.#stopSweeping = startSweeping(options)
@@ -98,7 +98,7 @@ export class JobEngine implements Engine {
   }
 
   async observe(key: ObjectKey): Promise<WorkspaceView> {
-    const id = idOf(key)
+    const id = keyText(key)
     const known = this.#records.get(key)
     const mayChange = isOpen(known?.run) || (known !== undefined && isReplacement(known))
     const isSettled = !mayChange || this.#queue.has(key)
@@ -131,19 +131,19 @@ export class JobEngine implements Engine {
       }
       await deleteJob(objects, run.job)
     }
-    this.#withJob.delete(idOf(key))
+    this.#withJob.delete(keyText(key))
     this.#leave(key)
     if (record && (await this.#plans.check(key, record))) await this.#records.refresh(key)
     return { record: this.#records.get(key) ?? record, activity: 'idle', cancelling: false }
   }
 
   #mayHaveJob(key: ObjectKey): boolean {
-    return this.#withJob.has(idOf(key)) || this.#open.has(idOf(key))
+    return this.#withJob.has(keyText(key)) || this.#open.has(keyText(key))
   }
 
   async start(request: StartRequest): Promise<void> {
     const { owner } = request
-    const id = idOf(owner)
+    const id = keyText(owner)
     if (this.#isDraining || this.#starting.has(id)) return
     this.#starting.add(id)
     try {
@@ -209,8 +209,8 @@ export class JobEngine implements Engine {
   async #begin(request: StartRequest, written: Versioned): Promise<void> {
     const { owner } = request
     const run = written.record.run!
-    this.#open.set(idOf(owner), run.id)
-    this.#options.log.info('Starting run', { WorkspaceTemplateApply: idOf(owner), run: run.id, job: run.job?.name })
+    this.#open.set(keyText(owner), run.id)
+    this.#options.log.info('Starting run', { WorkspaceTemplateApply: keyText(owner), run: run.id, job: run.job?.name })
     try {
       await launchJob(this.#options, request, written.record)
     } catch (error) {
@@ -225,7 +225,7 @@ export class JobEngine implements Engine {
     run: Run,
     { isStarting = false } = {},
   ): Promise<{ readonly activity: Activity; readonly waitsFor?: string }> {
-    const id = idOf(key)
+    const id = keyText(key)
     if (this.#queue.runIdOf(key) === run.id || (!isStarting && this.#starting.has(id))) return { activity: 'running' }
     if (run.runner || !run.job) return { activity: await this.#activityOfRunner(key, run) }
     const { clock, objects } = this.#options
@@ -333,7 +333,7 @@ export class JobEngine implements Engine {
     await forgetIdentity(objects, owner, runNamespace)
     await forgetWorkspace(objects, owner, options)
     this.#records.delete(owner)
-    this.#withJob.delete(idOf(owner))
+    this.#withJob.delete(keyText(owner))
   }
 
   /**
@@ -353,11 +353,11 @@ export class JobEngine implements Engine {
   }
 
   #leave(key: ObjectKey): void {
-    if (this.#open.delete(idOf(key))) this.#queue.leave(key)
+    if (this.#open.delete(keyText(key))) this.#queue.leave(key)
   }
 
   #checkLater(key: ObjectKey): void {
-    const id = idOf(key)
+    const id = keyText(key)
     if (this.#checks.has(id)) return
     this.#checks.set(
       id,
@@ -366,7 +366,7 @@ export class JobEngine implements Engine {
   }
 
   #checkAgain(key: ObjectKey): void {
-    const id = idOf(key)
+    const id = keyText(key)
     this.#checks.get(id)?.cancel()
     this.#checks.delete(id)
     // A run that waits here is known better than the record says.
@@ -379,7 +379,6 @@ export class JobEngine implements Engine {
   }
 }
 
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`
 const asOwner = ({ namespace, name }: ObjectKey): Owner => ({ namespace, name, uid: '', apiVersion: '', kind: '' })
 
 function neverClaimed(): RunFault {

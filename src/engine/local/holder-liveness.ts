@@ -1,7 +1,7 @@
 // Proves the death of a process that holds a run elsewhere. On this host the process table decides. In Kubernetes a pod
 // with a terminal status is dead; one that is gone may still run on a node that is cut off, so its Lease must be silent
 // too. Silence is measured on our own clock, from one change of the Lease to the next: clocks of two hosts are not compared.
-import { type AnyObject, type Lease, LeaseKind, PodKind } from '#api'
+import { type AnyObject, keyText, type Lease, LeaseKind, PodKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { type Clock, type Log, messageOf } from '#lib'
 import { hasEnded, type PodFacts } from '../job/explain-pod.ts'
@@ -62,7 +62,7 @@ export function observeHolders(options: {
   const observed = new Map<string, Observed>()
 
   const silence = async (key: ObjectKey): Promise<Observed> => {
-    const id = idOf(key)
+    const id = keyText(key)
     const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
     const { holderIdentity = '', renewTime = '' } = lease?.spec ?? {}
     const renewal = `${holderIdentity} ${renewTime}`
@@ -104,7 +104,7 @@ export function observeHolders(options: {
       if (answer === 'dead') lease.dead = textOf(who)
       return answer
     },
-    isProvenDead: (key, who) => livenessOf(who) === 'dead' || observed.get(idOf(key))?.dead === textOf(who),
+    isProvenDead: (key, who) => livenessOf(who) === 'dead' || observed.get(keyText(key))?.dead === textOf(who),
     async silence(key) {
       try {
         return clock.monotonic() - (await silence(key)).sinceMs
@@ -112,10 +112,9 @@ export function observeHolders(options: {
         return undefined
       }
     },
-    forget: (key) => void observed.delete(idOf(key)),
+    forget: (key) => void observed.delete(keyText(key)),
   }
 }
 
 const textOf = ({ pid, start, host, boot, space, pod }: ProcessIdentity): string =>
   JSON.stringify([pid, start, host, boot, space, pod?.uid ?? ''])
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

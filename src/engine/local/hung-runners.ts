@@ -1,5 +1,6 @@
 // Ends a runner of this machine that hangs: past its deadline, with a Lease that it does not renew. A stopped process
 // reacts to nothing else, and a cancel or a deletion that waits for its end would wait for ever.
+import { keyText } from '#api'
 import type { Clock, Log, Timer } from '#lib'
 import { LEASE_SECONDS } from '../lock/lease.ts'
 import { livenessOf, type ProcessIdentity, signal } from '../lock/processes.ts'
@@ -50,10 +51,10 @@ export function guardHungRunners({ clock, log, holders, graceMs }: HungRunnersOp
   }
 
   return {
-    expect: (key, runner, withinMs) => schedule(idOf(key), key, runner, withinMs + graceMs + CLOSING_MS),
+    expect: (key, runner, withinMs) => schedule(keyText(key), key, runner, withinMs + graceMs + CLOSING_MS),
     ended(key) {
-      timers.get(idOf(key))?.cancel()
-      timers.delete(idOf(key))
+      timers.get(keyText(key))?.cancel()
+      timers.delete(keyText(key))
     },
     stop() {
       for (const timer of timers.values()) timer.cancel()
@@ -61,5 +62,3 @@ export function guardHungRunners({ clock, log, holders, graceMs }: HungRunnersOp
     },
   }
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

@@ -1,7 +1,7 @@
 // Runs Terraform on this machine: one runner process per run, in a group of its own, so that it outlives the manager. The
 // record has the truth: a manager that starts adopts every run.
 import { mkdirSync, rmSync } from 'node:fs'
-import type { Key } from '#api'
+import { type Key, keyText } from '#api'
 import { messageOf, toTimestamp } from '#lib'
 import { observeLock, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, signal } from '../lock/processes.ts'
@@ -87,7 +87,7 @@ class LocalEngine implements Engine {
   }
 
   async observe(key: ObjectKey): Promise<WorkspaceView> {
-    const id = idOf(key)
+    const id = keyText(key)
     const record = this.#cached(key) ?? (await this.#services.records.refresh(key))?.record
     const run = record?.run
     const cancelling = run !== undefined && readFact({ path: run.folder }, 'cancel')?.runId === run.id
@@ -104,13 +104,13 @@ class LocalEngine implements Engine {
   #cached(key: ObjectKey): RunRecord | undefined {
     const record = this.#services.records.get(key)
     const mayChange = isOpen(record?.run) || (record !== undefined && isReplacement(record))
-    const isOurs = !mayChange || this.#services.watcher.isWatching(idOf(key)) || this.#services.queue.has(key)
+    const isOurs = !mayChange || this.#services.watcher.isWatching(keyText(key)) || this.#services.queue.has(key)
     return isOurs ? record : undefined
   }
 
   async start(request: StartRequest): Promise<void> {
     const { owner } = request
-    const id = idOf(owner)
+    const id = keyText(owner)
     if (this.#isDraining || this.#services.watcher.isWatching(id)) return
     const seen = await this.#services.records.refreshOrReplace(owner, request)
     // Another manager may have been at work: a decision on an older record is made again.
@@ -160,7 +160,7 @@ class LocalEngine implements Engine {
   #onEnd(key: ObjectKey, runId: string): void {
     this.#services.queue.leave(key)
     this.#services.hung.ended(key)
-    const id = idOf(key)
+    const id = keyText(key)
     const { log, workDir } = this.#services.options
     // One that was adopted may lie below the folder of another manager.
     const known = this.#services.records.get(key)?.run
@@ -178,7 +178,7 @@ class LocalEngine implements Engine {
   }
 
   async cancel(key: ObjectKey, runId: string): Promise<void> {
-    const id = idOf(key)
+    const id = keyText(key)
     const queued = this.#services.queue.runIdOf(key)
     const seen = await this.#services.records.refreshIfWhole(key)
     const run = seen?.record.run
@@ -266,5 +266,3 @@ function mayHoldLock(run: Run | undefined): boolean {
   if (!run || isOpen(run)) return false
   return run.fault?.code === HOLDER_UNKNOWN || livenessOf(run.runner ?? run.holder) === 'unknown'
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

@@ -1,5 +1,6 @@
 // The run records as this manager last read or wrote them. The API server is authoritative: a caller that decides by a
 // record that others may change reads it again.
+import { keyText } from '#api'
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
 import type { Owner } from '../owner.ts'
@@ -21,15 +22,15 @@ export class RecordCache {
   }
 
   get(key: ObjectKey): RunRecord | undefined {
-    return this.#records.get(idOf(key))
+    return this.#records.get(keyText(key))
   }
 
   set(key: ObjectKey, record: RunRecord): void {
-    this.#records.set(idOf(key), record)
+    this.#records.set(keyText(key), record)
   }
 
   delete(key: ObjectKey): void {
-    this.#records.delete(idOf(key))
+    this.#records.delete(keyText(key))
   }
 
   async refresh(key: ObjectKey): Promise<Versioned | undefined> {
@@ -78,5 +79,3 @@ function isSameWrite(now: Run | undefined, tried: Run | undefined): boolean {
   const isSameRunner = now?.runner?.pid === tried?.runner?.pid && now?.runner?.start === tried?.runner?.start
   return now?.id === tried?.id && now?.resumed === tried?.resumed && isSameRunner
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

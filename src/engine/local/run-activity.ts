@@ -1,4 +1,5 @@
 // Whether somebody works on an open run: a runner of this machine, one of another manager, or nobody any more.
+import { keyText } from '#api'
 import type { Timer } from '#lib'
 import { ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
 import type { Activity } from '../port.ts'
@@ -43,13 +44,13 @@ export class RunActivity {
 
   #adopt(key: ObjectKey, run: Run, runner: ProcessIdentity): void {
     this.#services.queue.occupy(placeOfOpen(key, run))
-    this.#services.options.log.info('Found a run under way', { WorkspaceTemplateApply: idOf(key), run: run.id })
+    this.#services.options.log.info('Found a run under way', { WorkspaceTemplateApply: keyText(key), run: run.id })
     this.#services.watcher.watchProcess({ namespace: key.namespace, name: key.name }, run.id, run.folder, runner)
     this.#services.hung.expect(key, runner, timeLeftMs(run, this.#services.options.clock.now()))
   }
 
   #checkLater(key: ObjectKey): Activity {
-    const id = idOf(key)
+    const id = keyText(key)
     if (!this.#foreign.has(id)) {
       const check = () => {
         this.#foreign.delete(id)
@@ -87,5 +88,3 @@ function timeLeftMs({ startedAt, resumed, timeoutSeconds }: Run, nowMs: number):
   const passedMs = resumed > 0 ? 0 : nowMs - Date.parse(startedAt)
   return Math.min(wholeMs, Math.max(0, wholeMs - passedMs))
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

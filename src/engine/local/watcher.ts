@@ -1,8 +1,10 @@
 // Watches runners of this machine: our own children by their exit, adopted ones by polling. Reports on disk are passed on, at
 // most one every two seconds as long as only the progress changes.
+
 import type { ChildProcess } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { keyText } from '#api'
 import type { Clock, Log } from '#lib'
 import { identityOf, livenessOf, type ProcessIdentity } from '../lock/processes.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
@@ -48,15 +50,15 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
   let polling: NodeJS.Timeout | undefined
 
   const add = (one: Omit<Watched, 'seen' | 'phase' | 'reportedAt'>) => {
-    const before = watched.get(idOf(one.key))
+    const before = watched.get(keyText(one.key))
     if (before) end(before)
-    watched.set(idOf(one.key), { ...one, seen: 0, phase: '', reportedAt: Number.NEGATIVE_INFINITY })
+    watched.set(keyText(one.key), { ...one, seen: 0, phase: '', reportedAt: Number.NEGATIVE_INFINITY })
     polling ??= setInterval(pollAll, POLL_MS)
     polling.unref()
   }
   const end = (one: Watched) => {
-    if (watched.get(idOf(one.key)) !== one) return
-    watched.delete(idOf(one.key))
+    if (watched.get(keyText(one.key)) !== one) return
+    watched.delete(keyText(one.key))
     printLog(one, true)
     if (watched.size === 0) {
       clearInterval(polling)
@@ -65,7 +67,10 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
     onEnd(one.key, one.runId)
   }
   const printLog = (one: Watched, last = false) => {
-    one.log?.read((line) => log.info('Terraform', { WorkspaceTemplateApply: idOf(one.key), line: line.slice(9) }), last)
+    one.log?.read(
+      (line) => log.info('Terraform', { WorkspaceTemplateApply: keyText(one.key), line: line.slice(9) }),
+      last,
+    )
   }
   const poll = (one: Watched) => {
     printLog(one)
@@ -99,7 +104,7 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
       const process = child.pid === undefined ? undefined : identityOf(child.pid)
       const log = withLog ? new Tail(folderOf(folder).logOf(runId)) : undefined
       add({ key, runId, folder, adopted: false, process, log })
-      const one = watched.get(idOf(key))!
+      const one = watched.get(keyText(key))!
       child.once('exit', () => end(one))
       child.once('error', () => end(one))
       // It may have ended by now: then no event follows.
@@ -118,5 +123,3 @@ export function createWatcher({ clock, log, onProgress, onEnd }: WatcherOptions)
     },
   }
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

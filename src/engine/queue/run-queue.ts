@@ -1,5 +1,6 @@
 // Runs in progress and runs that wait for a slot, for any engine; schedule.ts decides who is next. A queue may be a thousand
 // long, and every run in it has its module: they are kept packed.
+import { keyText } from '#api'
 import type { Clock, Timer } from '#lib'
 import type { StartRequest } from '../port.ts'
 import { packed } from '../record/packed.ts'
@@ -57,7 +58,7 @@ export class RunQueue {
 
   /** A run that has entered, with its record: `begin` is called when it has a slot. */
   add(run: QueuedRun, begin: Begin): void {
-    const id = idOf(run.request.owner)
+    const id = keyText(run.request.owner)
     const runId = run.written.record.run!.id
     const place = this.#waiting.get(id)
     this.#runs.set(id, run)
@@ -74,7 +75,7 @@ export class RunQueue {
   /** The run has ended, or did not begin after all. */
   leave(key: ObjectKey): void {
     this.remove(key)
-    if (this.#running.delete(idOf(key))) this.#next()
+    if (this.#running.delete(keyText(key))) this.#next()
   }
 
   has(key: ObjectKey): boolean {
@@ -83,13 +84,13 @@ export class RunQueue {
 
   /** Of a run that waits, or has its slot and is not under way yet. */
   runIdOf(key: ObjectKey): string | undefined {
-    const id = idOf(key)
+    const id = keyText(key)
     return this.#waiting.get(id)?.queued?.runId ?? this.#beginning.get(id)
   }
 
   positionOf(key: ObjectKey): QueuePosition | undefined {
-    const place = this.#waiting.get(idOf(key))
-    const reason = this.#reasons.get(idOf(key))
+    const place = this.#waiting.get(keyText(key))
+    const reason = this.#reasons.get(keyText(key))
     if (!place || !reason) return undefined
     let before = 0
     for (const { number, isDrift } of this.#waiting.values())
@@ -99,7 +100,7 @@ export class RunQueue {
 
   /** Takes a waiting run out of the queue. */
   remove(key: ObjectKey): void {
-    const id = idOf(key)
+    const id = keyText(key)
     this.#waiting.delete(id)
     this.#runs.delete(id)
   }
@@ -156,5 +157,3 @@ export class RunQueue {
 function rounded(position: number): number {
   for (let unit = 1; ; unit *= 10) for (const step of [1, 2, 5]) if (position <= step * unit) return step * unit
 }
-
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`

@@ -1,7 +1,7 @@
 // Plays Terraform where there is none, and says so: modules made of terraform_data are worked out, nothing is run. Records,
 // state and connection Secrets are kept like those of a real run, so that everything around it is the same.
 import { randomUUID } from 'node:crypto'
-import type { Key } from '#api'
+import { type Key, keyText } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, type Json, type Log, messageOf, parseJson, toTimestamp } from '#lib'
 import { attemptAfter } from '../local/open-run.ts'
@@ -53,7 +53,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
 
   async function play(request: StartRequest, run: Run, isFirst: boolean): Promise<void> {
     const { owner, verb, workspace } = request
-    const id = idOf(owner)
+    const id = keyText(owner)
     const act = { runId: run.id, cancelled: false, stopped: false }
     active.set(id, act)
     try {
@@ -159,9 +159,9 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     error?: unknown,
     plan?: Buffer,
   ): Promise<void> {
-    const seen = records.get(idOf(owner)) ?? (await readRecord(objects, owner))
+    const seen = records.get(keyText(owner)) ?? (await readRecord(objects, owner))
     if (!seen) return
-    const { runId = '' } = active.get(idOf(owner)) ?? {}
+    const { runId = '' } = active.get(keyText(owner)) ?? {}
     const fault =
       error === undefined
         ? undefined
@@ -170,15 +170,15 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     const closed = change({ ...ended, ...(fault && earlier ? { proposed: earlier } : {}) })
     const log = { runId, text: `Simulated: nothing was run\n${fault ? `Failed: ${fault.message}\n` : 'Done\n'}` }
     const written = await writeRecord(objects, owner, seen, closed, log, plan)
-    if (written) records.set(idOf(owner), written)
-    else records.delete(idOf(owner))
+    if (written) records.set(keyText(owner), written)
+    else records.delete(keyText(owner))
   }
 
   return {
     name: 'simulated',
     async start(request) {
       const { owner, verb, hash, timeoutSeconds, retryToken } = request
-      const id = idOf(owner)
+      const id = keyText(owner)
       if (active.has(id)) return
       // What the decision was based upon need not be read again: a record that is there or newer after all refuses the write.
       const isFirst = request.basedOn !== undefined && request.basedOn.runId === undefined
@@ -216,7 +216,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       void play(request, run, seen === undefined)
     },
     async observe(key): Promise<WorkspaceView> {
-      const id = idOf(key)
+      const id = keyText(key)
       const seen = records.get(id) ?? (await readRecord(objects, key))
       if (seen) records.set(id, seen)
       const record = seen?.record
@@ -226,7 +226,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
       return { record, activity: isAlive ? 'running' : 'lost', cancelling: active.get(id)?.cancelled ?? false }
     },
     async cancel(key, runId) {
-      const act = active.get(idOf(key))
+      const act = active.get(keyText(key))
       if (act?.runId === runId) act.cancelled = true
     },
     async abandon(owner) {
@@ -236,7 +236,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
     reconstruct: (owner, facts) => inspectWorkspace(objects, owner, facts),
     async forget(owner: Owner, how: ForgetOptions) {
       await forgetWorkspace(objects, owner, how)
-      records.delete(idOf(owner))
+      records.delete(keyText(owner))
     },
     onChange(listener) {
       listeners.add(listener)
@@ -252,7 +252,6 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
 }
 
 const NOTHING: Evaluated = { addresses: [], outputs: {} }
-const idOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`
 
 /** Terraform takes TF_VAR_… as variables; so does the simulation. */
 async function variablesFromEnvironment(
