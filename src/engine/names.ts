@@ -57,6 +57,8 @@ export const ALL_SLOTS: readonly number[] = Array.from({ length: SLOTS.held + SL
 /** Parts of a state that a run in a Job may write, 900 KiB each. */
 export const STATE_PARTS = 16
 export const leaseName = (suffix: string): string => `lock-${stateName(suffix)}`
+export const leaseKey = (key: ObjectKey): ObjectKey => ({ namespace: key.namespace, name: leaseName(suffixOf(key)) })
+export const recordKey = (key: ObjectKey): ObjectKey => ({ namespace: key.namespace, name: recordName(suffixOf(key)) })
 
 /** Labels of what we keep; the move label takes it along with `clusterctl move`. */
 export function labelsOf(suffix: string, part: Part): Readonly<Record<string, string>> {

@@ -11,10 +11,10 @@ import {
   ServiceAccountKind,
 } from '#api'
 import { isKubeError, type Objects } from '#kube'
-import { ALL_SLOTS, KEEP_FINALIZER, slotName, suffixOf } from '../names.ts'
+import { ALL_SLOTS, slotName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { JobRef, Run } from '../record/record.ts'
-import { deleteHeldSecret } from '../state/state-secrets.ts'
+import { deleteHeld } from '../state/state-secrets.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { type Explanation, explainPod, hasEnded, type JobEvent, type PodFacts } from './explain-pod.ts'
 import { identityName, ROLES_ANNOTATION } from './render-identity.ts'
@@ -66,16 +66,21 @@ async function eventsOf(objects: Objects, { metadata }: AnyObject): Promise<read
 
 /** Why the pod that claimed the run has ended. */
 export async function explainRunner(objects: Objects, { runner }: Run): Promise<Explanation | undefined> {
-  const pod = runner?.pod
-  const found = pod && (await objects.get<AnyObject & PodFacts>(PodKind, { namespace: pod.namespace, name: pod.name }))
-  return found && found.metadata.uid === pod.uid && hasEnded(found) ? explainPod(found) : undefined
+  const pod = await runnerPod(objects, runner)
+  return pod && hasEnded(pod) ? explainPod(pod) : undefined
 }
 
 /** Whether the pod that claimed the run is still there: it holds its lock until it has ended. */
 export async function isRunnerThere(objects: Objects, { runner }: Run): Promise<boolean> {
-  const pod = runner?.pod
-  const found = pod && (await objects.get<AnyObject & PodFacts>(PodKind, { namespace: pod.namespace, name: pod.name }))
-  return found !== undefined && found.metadata.uid === pod?.uid && !hasEnded(found)
+  const pod = await runnerPod(objects, runner)
+  return pod !== undefined && !hasEnded(pod)
+}
+
+async function runnerPod(objects: Objects, runner: Run['runner']): Promise<PodFacts | undefined> {
+  if (!runner?.pod) return undefined
+  const { namespace, name, uid } = runner.pod
+  const found = await objects.get<AnyObject & PodFacts>(PodKind, { namespace, name })
+  return found?.metadata.uid === uid ? found : undefined
 }
 
 /** Of a run that is over, with the copies of its credentials. */
@@ -114,17 +119,5 @@ export async function removeIdentity(objects: Objects, key: ObjectKey, account: 
 }
 
 async function deleteSlot(objects: Objects, key: ObjectKey): Promise<void> {
-  if (await objects.get(SecretKind, key)) await deleteHeldSecret(objects, key)
-}
-
-async function deleteHeld(objects: Objects, kind: typeof RoleKind, key: ObjectKey): Promise<void> {
-  const found = await objects.get<AnyObject>(kind, key)
-  if (!found) return
-  const left = found.metadata.finalizers?.filter((one) => one !== KEEP_FINALIZER) ?? []
-  try {
-    await objects.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: left.length > 0 ? left : null } } })
-  } catch (error) {
-    if (!isKubeError(error, 'NotFound')) throw error
-  }
-  await objects.delete(kind, key)
+  if (await objects.get(SecretKind, key)) await deleteHeld(objects, SecretKind, key)
 }

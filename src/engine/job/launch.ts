@@ -10,7 +10,7 @@ import {
   SecretKind,
   ServiceAccountKind,
 } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, isKubeError, type Objects } from '#kube'
 import { type Clock, type Log, redact } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import type { StartRequest, TagCounter } from '../port.ts'
@@ -89,16 +89,8 @@ async function launch(options: JobEngineOptions, request: StartRequest, record: 
   const serviceAccount = options.accountOf(owner.namespace)
   const resources = withTemplate(options.resources, request.workspace?.resources)
   const made = { owner, run, job, image, serviceAccount, settings: SETTINGS, graceSeconds, resources }
-  await createJob(objects, renderJob(made))
-}
-
-async function createJob(objects: Objects, job: AnyObject): Promise<void> {
-  try {
-    await objects.create<AnyObject>(JobKind, job)
-  } catch (error) {
-    // Its name has the run in it: an earlier attempt to start this very run made it.
-    if (!isKubeError(error, 'AlreadyExists')) throw error
-  }
+  // Its name has the run in it: an earlier attempt to start this very run may have made it.
+  await objects.create<AnyObject>(JobKind, renderJob(made)).catch(ignore('AlreadyExists'))
 }
 
 /** What the API server says about the objects of a run, with a name: it refuses for reasons that a person can change. */

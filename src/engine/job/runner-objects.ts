@@ -7,7 +7,7 @@ import { CaptError } from '#lib'
 import { isHolder } from '../lock/lock.ts'
 import { ALL_SLOTS, SLOTS, STATE_PARTS, slotName, stateName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { deleteHeldSecret, stateTooLarge } from '../state/state-secrets.ts'
+import { deleteHeld, stateTooLarge } from '../state/state-secrets.ts'
 import type { MountedSecret } from './run-secret.ts'
 
 interface RunnerIdentity {
@@ -53,7 +53,7 @@ export function runnerObjects(objects: Objects, { owner, runId, credentials }: R
       }
       // An interrupted run left it there; only the holder of the lock may know that.
       if (slot < SLOTS.held && !(await isHolder(objects, owner, runId))) throw fenced(owner)
-      await deleteHeldSecret(objects, { namespace, name })
+      await deleteHeld(objects, SecretKind, { namespace, name })
     }
   }
 

@@ -7,7 +7,7 @@ import { type Clock, type Log, messageOf } from '#lib'
 import { hasEnded, type PodFacts } from '../job/explain-pod.ts'
 import { LEASE_SECONDS } from '../lock/lease.ts'
 import { type Liveness, livenessOf, ownIdentity, type PodIdentity, type ProcessIdentity } from '../lock/processes.ts'
-import { leaseName, suffixOf } from '../names.ts'
+import { leaseKey } from '../names.ts'
 import type { ObjectKey } from '../workspace.ts'
 
 /** A Lease that does not change for this long is silent. */
@@ -63,7 +63,7 @@ export function observeHolders(options: {
 
   const silence = async (key: ObjectKey): Promise<Observed> => {
     const id = keyText(key)
-    const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+    const lease = await objects.get<Lease>(LeaseKind, leaseKey(key))
     const { holderIdentity = '', renewTime = '' } = lease?.spec ?? {}
     const renewal = `${holderIdentity} ${renewTime}`
     const before = observed.get(id)

@@ -2,9 +2,9 @@
 // Ours names its holder; it is taken from a holder only when that holder is proven dead. A lock without our annotation is a
 // person's and is never broken.
 import { type Lease, LeaseKind } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, isKubeError, type Objects } from '#kube'
 import { CaptError, type Clock } from '#lib'
-import { KEEP_FINALIZER, leaseName, suffixOf } from '../names.ts'
+import { leaseKey } from '../names.ts'
 import type { ObjectKey } from '../workspace.ts'
 import {
   breakCommand,
@@ -35,12 +35,12 @@ export interface Lock {
 
 /** A lock that somebody took in our name. */
 export function lockOf(objects: Objects, clock: Clock, owner: ObjectKey, runId: string): Lock {
-  return handleOf(objects, clock, { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }, runId)
+  return handleOf(objects, clock, leaseKey(owner), runId)
 }
 
 export async function acquireLock(objects: Objects, clock: Clock, request: LockRequest): Promise<LockAnswer> {
   const { owner } = request
-  const key = { namespace: owner.namespace, name: leaseName(suffixOf(owner)) }
+  const key = leaseKey(owner)
   for (let attempt = 0; attempt < 10; attempt++) {
     try {
       const found = await objects.get<Lease>(LeaseKind, key)
@@ -79,7 +79,7 @@ export type ObservedLock =
 
 /** Who holds the lock; nothing is changed. */
 export async function observeLock(objects: Objects, key: ObjectKey): Promise<ObservedLock> {
-  const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey(key))
   const id = lease?.spec?.holderIdentity ?? ''
   const lostRun = lease && lostRunIn(lease)
   if (!lease || id === '') return { is: 'free', ...(lostRun === undefined ? {} : { lostRun }) }
@@ -98,7 +98,7 @@ export function unreleasedRun(lock: ObservedLock): string | undefined {
 
 /** Whether this run holds the lock according to the API server. */
 export async function isHolder(objects: Objects, key: ObjectKey, runId: string): Promise<boolean> {
-  const lease = await objects.get<Lease>(LeaseKind, { namespace: key.namespace, name: leaseName(suffixOf(key)) })
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey(key))
   return lease?.spec?.holderIdentity === runId
 }
 
@@ -110,33 +110,14 @@ export async function releaseDeadLock(
   key: ObjectKey,
   isOver: (holder: ProcessIdentity, runId: string) => boolean = isDead,
 ): Promise<boolean> {
-  const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
-  const lease = await objects.get<Lease>(LeaseKind, leaseKey)
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey(key))
   const holder = lease && holderOf(lease)
   if (!lease?.spec?.holderIdentity || !holder) return true
   if (!isOver(holder, lease.spec.holderIdentity)) return false
-  try {
-    await objects.patch(LeaseKind, leaseKey, { type: 'merge', body: releasedLease(lease) })
-  } catch (error) {
-    if (!isKubeError(error, 'Conflict', 'NotFound')) throw error
-  }
+  await objects
+    .patch(LeaseKind, leaseKey(key), { type: 'merge', body: releasedLease(lease) })
+    .catch(ignore('Conflict', 'NotFound'))
   return true
-}
-
-export async function deleteLock(objects: Objects, key: ObjectKey): Promise<void> {
-  const leaseKey = { namespace: key.namespace, name: leaseName(suffixOf(key)) }
-  const lease = await objects.get<Lease>(LeaseKind, leaseKey)
-  if (!lease) return
-  if (lease.metadata.finalizers?.includes(KEEP_FINALIZER)) {
-    const left = lease.metadata.finalizers.filter((one) => one !== KEEP_FINALIZER)
-    const body = { metadata: { finalizers: left.length > 0 ? left : null } }
-    try {
-      await objects.patch(LeaseKind, leaseKey, { type: 'merge', body })
-    } catch (error) {
-      if (!isKubeError(error, 'NotFound')) throw error
-    }
-  }
-  await objects.delete(LeaseKind, leaseKey)
 }
 
 function obstacleOf(lease: Lease, runId: string): LockAnswer | undefined {
@@ -171,22 +152,16 @@ function handleOf(objects: Objects, clock: Clock, key: ObjectKey, runId: string)
       await objects.patch(LeaseKind, key, { type: 'merge', body })
     },
     async release() {
-      try {
+      const body = [
         // The server compares the holder with the one we name: no read is needed first.
-        await objects.patch(LeaseKind, key, {
-          type: 'json',
-          body: [
-            { op: 'test', path: '/spec/holderIdentity', value: runId },
-            // Nobody moves a Lease: one that is free must go with the apply.
-            { op: 'add', path: '/metadata/finalizers', value: [] },
-            { op: 'remove', path: '/spec/holderIdentity' },
-            { op: 'remove', path: '/metadata/annotations/app.terraform.io~1lock-info' },
-            { op: 'remove', path: '/metadata/annotations/capt.appthrust.com~1holder' },
-          ],
-        })
-      } catch (error) {
-        if (!isKubeError(error, 'NotFound', 'Invalid', 'Conflict')) throw error
-      }
+        { op: 'test', path: '/spec/holderIdentity', value: runId },
+        // Nobody moves a Lease: one that is free must go with the apply.
+        { op: 'add', path: '/metadata/finalizers', value: [] },
+        { op: 'remove', path: '/spec/holderIdentity' },
+        { op: 'remove', path: '/metadata/annotations/app.terraform.io~1lock-info' },
+        { op: 'remove', path: '/metadata/annotations/capt.appthrust.com~1holder' },
+      ]
+      await objects.patch(LeaseKind, key, { type: 'json', body }).catch(ignore('NotFound', 'Invalid', 'Conflict'))
     },
   }
 }

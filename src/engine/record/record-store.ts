@@ -6,7 +6,7 @@ import { type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError, isCaptError } from '#lib'
 import { observeLock, unreleasedRun } from '../lock/lock.ts'
-import { recordName, suffixOf } from '../names.ts'
+import { recordKey } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
 import type { NamedWorkspace, TagCounter } from '../port.ts'
 import { type PlanText, unpackPlanText } from '../runner/plan/proposal.ts'
@@ -30,7 +30,7 @@ const KEPT_LOGS = 3
 const MAX_LOG_BYTES = 256 * 1024
 
 export async function readRecord(objects: Objects, key: ObjectKey): Promise<Versioned | undefined> {
-  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  const secret = await objects.get<Secret>(SecretKind, recordKey(key))
   return secret && toVersioned(secret)
 }
 
@@ -44,8 +44,7 @@ export async function readOrReplace(
     return await readRecord(objects, key)
   } catch (error) {
     if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
-    const name = recordName(suffixOf(key))
-    const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name })
+    const secret = await objects.get<Secret>(SecretKind, recordKey(key))
     return secret && { record: await replaceRecord(objects, key, request), version: secret.metadata.resourceVersion }
   }
 }
@@ -72,7 +71,7 @@ export async function writeRecord(
   log?: { readonly runId: string; readonly text: string },
   plan?: Buffer,
 ): Promise<Versioned | undefined> {
-  const name = recordName(suffixOf(owner))
+  const key = recordKey(owner)
   const data: Record<string, string | null> = { [RECORD_KEY]: encode(Buffer.from(JSON.stringify(record))) }
   if (log) {
     data[`log-${log.runId}`] = encode(packLog(log.text))
@@ -81,11 +80,10 @@ export async function writeRecord(
   if (plan) data[PLAN_KEY] = encode(plan)
   try {
     if (seen?.version === undefined) {
-      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: keptMetadata(owner, name, 'record'), data }
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata: keptMetadata(owner, key.name, 'record'), data }
       return toVersioned(await objects.create<Secret>(SecretKind, secret as Secret))
     }
     const body = { metadata: { resourceVersion: seen.version }, data }
-    const key = { namespace: owner.namespace, name }
     return toVersioned(await objects.patch<Secret>(SecretKind, key, { type: 'merge', body }))
   } catch (error) {
     if (isKubeError(error, 'Conflict', 'AlreadyExists', 'NotFound')) return undefined
@@ -141,14 +139,14 @@ export async function replaceRecord(
 
 /** The log of a past run as it was filed; undefined when it is not there any more. */
 export async function readLog(objects: Objects, key: ObjectKey, runId: string): Promise<string | undefined> {
-  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  const secret = await objects.get<Secret>(SecretKind, recordKey(key))
   const packed = Object.entries(secret?.data ?? {}).find(([name]) => LOG_KEY.exec(name)?.[1] === runId)?.[1]
   return packed === undefined ? undefined : gunzipSync(decode(packed)).toString('utf8')
 }
 
 /** The summary of the last plan that waited for approval. */
 export async function readPlanText(objects: Objects, key: ObjectKey): Promise<PlanText | undefined> {
-  const secret = await objects.get<Secret>(SecretKind, { namespace: key.namespace, name: recordName(suffixOf(key)) })
+  const secret = await objects.get<Secret>(SecretKind, recordKey(key))
   const packed = secret?.data?.[PLAN_KEY]
   return packed === undefined ? undefined : unpackPlanText(decode(packed))
 }

@@ -1,7 +1,7 @@
 // After a restore from a backup: nothing of what was live when the backup was made is live. Runs become lost, plans that
 // waited or were stored go, and every Lease goes, so that nothing waits for a process that is not there.
 import { type AnyObject, JobKind, type KindRef, keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
-import { ignore, isKubeError, type ListOptions, type Objects } from '#kube'
+import { ignore, type ListOptions, type Objects } from '#kube'
 import { isCaptError, toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import { holderOf } from '../lock/lease.ts'
@@ -94,11 +94,8 @@ async function readIfWhole(objects: Objects, key: ObjectKey): Promise<RunRecord 
 
 async function deleteLease(objects: Objects, lease: Lease): Promise<void> {
   const key = keyOf(lease)
-  try {
-    if (lease.metadata.finalizers?.length)
-      await objects.patch(LeaseKind, key, { type: 'merge', body: { metadata: { finalizers: null } } })
-    await objects.delete(LeaseKind, key)
-  } catch (error) {
-    if (!isKubeError(error, 'NotFound')) throw error
-  }
+  const body = { metadata: { finalizers: null } }
+  if (lease.metadata.finalizers?.length)
+    await objects.patch(LeaseKind, key, { type: 'merge', body }).catch(ignore('NotFound'))
+  await objects.delete(LeaseKind, key)
 }

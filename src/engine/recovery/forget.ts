@@ -1,8 +1,8 @@
 // Removes what was kept for a workspace. The record is removed last, so that an interrupted removal can be resumed.
+import { LeaseKind, SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
-import { deleteLock } from '../lock/lock.ts'
-import { recordName, suffixOf } from '../names.ts'
+import { leaseKey, recordKey } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { ForgetOptions } from '../port.ts'
 import { isFresh, knownRecord } from '../record/rebuild.ts'
@@ -11,7 +11,7 @@ import { readRecord } from '../record/record-store.ts'
 import { deleteBundle } from '../saved/bundle.ts'
 import { deletePlan } from '../saved/plan.ts'
 import { deleteCopy } from '../state/state-copies.ts'
-import { deleteHeldSecret, removeFinalizer } from '../state/state-secrets.ts'
+import { deleteHeld, removeFinalizer } from '../state/state-secrets.ts'
 import { observeState, releaseState } from '../state/state-store.ts'
 import type { ObjectKey } from '../workspace.ts'
 
@@ -25,7 +25,7 @@ export async function forgetWorkspace(
   const record = await readKnown(objects, owner, report)
   for (const kept of record.kept) {
     const [namespace = '', name = ''] = kept.split('/')
-    if (!stillUsed.has(kept)) await removeFinalizer(objects, { namespace, name })
+    if (!stillUsed.has(kept)) await removeFinalizer(objects, SecretKind, { namespace, name })
   }
   if (record.plan) await deletePlan(objects, key, record.plan)
   for (const spare of record.spare ?? []) await deleteBundle(objects, key, spare)
@@ -33,8 +33,8 @@ export async function forgetWorkspace(
   const copies = [...record.backups, ...(record.pending ?? []), ...(record.side ?? [])]
   for (const copy of copies) await deleteCopy(objects, key, copy)
   await releaseState(objects, key, keepState)
-  await deleteLock(objects, key)
-  await deleteHeldSecret(objects, { namespace: owner.namespace, name: recordName(suffixOf(key)) })
+  await deleteHeld(objects, LeaseKind, leaseKey(key))
+  await deleteHeld(objects, SecretKind, recordKey(key))
 }
 
 /** Where the record is lost, damaged or recreated, the state Secret and the folder name what else is kept. */

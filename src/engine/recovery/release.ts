@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { type AnyObject, type Lease, LeaseKind, type Secret, SecretKind, WorkspaceTemplateApply } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, toTimestamp } from '#lib'
-import { deleteLock, observeLock } from '../lock/lock.ts'
+import { observeLock } from '../lock/lock.ts'
 import { livenessOf } from '../lock/processes.ts'
-import { checksKey, KEEP_FINALIZER, PART_LABEL, recordName, suffixOf, WORKSPACE_LABEL } from '../names.ts'
+import { checksKey, KEEP_FINALIZER, PART_LABEL, recordKey, suffixOf, WORKSPACE_LABEL } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import { isOpen, newRecord, type RunRecord } from '../record/record.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
@@ -14,7 +14,7 @@ import { deleteBundle } from '../saved/bundle.ts'
 import { deletePlan } from '../saved/plan.ts'
 import { deleteCopy, loadCopy } from '../state/state-copies.ts'
 import { readState } from '../state/state-file.ts'
-import { deleteHeldSecret } from '../state/state-secrets.ts'
+import { deleteHeld } from '../state/state-secrets.ts'
 import { observeState, releaseState } from '../state/state-store.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { forgetWorkspace } from './forget.ts'
@@ -87,8 +87,7 @@ async function refuseWhileAtWork(objects: Objects, owner: Owner, record: RunReco
 /** A damaged record is replaced: the version of its Secret is all that is needed of it. */
 async function readSeen(objects: Objects, owner: Owner) {
   const record = await readRecordIfWhole(objects, owner)
-  const name = recordName(suffixOf(owner))
-  const secret = await objects.get<Secret>(SecretKind, { namespace: owner.namespace, name })
+  const secret = await objects.get<Secret>(SecretKind, recordKey(owner))
   if (!secret) return undefined
   return { record: record ?? newRecord(''), version: secret.metadata.resourceVersion }
 }
@@ -113,10 +112,8 @@ async function credentialsInUse(objects: Objects, { namespace, name }: Owner): P
 
 /** Whatever else has the label of the workspace: no record names it any more. */
 async function releaseRest(objects: Objects, owner: Owner): Promise<void> {
-  for (const { kind, object } of await keptObjects(objects, owner.namespace, suffixOf(owner))) {
-    if (kind === LeaseKind) await deleteLock(objects, owner)
-    else await deleteHeldSecret(objects, { namespace: owner.namespace, name: object.metadata.name })
-  }
+  for (const { kind, object } of await keptObjects(objects, owner.namespace, suffixOf(owner)))
+    await deleteHeld(objects, kind, { namespace: owner.namespace, name: object.metadata.name })
 }
 
 export interface Abandoned {

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { WorkspaceTemplateApply } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, type Objects } from '#kube'
 import { CaptError, type Clock, parseJson, toTimestamp } from '#lib'
 import { acquireLock, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, ownIdentity } from '../lock/processes.ts'
@@ -114,12 +114,8 @@ export async function findOwner(
   objects: Objects,
   key: ObjectKey,
 ): Promise<{ owner: Owner; apply: WorkspaceTemplateApply | undefined }> {
-  let apply: WorkspaceTemplateApply | undefined
-  try {
-    apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key)
-  } catch (error) {
-    if (!isKubeError(error, 'KindNotServed')) throw error
-  }
+  const found = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, key).catch(ignore('KindNotServed'))
+  const apply = found ?? undefined
   const { apiVersion, kind } = WorkspaceTemplateApply
   return { owner: { ...key, uid: apply?.metadata.uid ?? '', apiVersion, kind }, apply }
 }

@@ -10,7 +10,7 @@ import { CaptError, isPlainObject, parseJson, shortHash } from '#lib'
 import { bundleName, slotName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { BundleRef } from '../record/record.ts'
-import { deleteHeldSecret } from '../state/state-secrets.ts'
+import { deleteHeld } from '../state/state-secrets.ts'
 import type { ObjectKey, Workspace } from '../workspace.ts'
 import { countParts, readPart, toParts } from './chunks.ts'
 
@@ -134,7 +134,7 @@ export async function loadBundle(objects: Objects, key: ObjectKey, ref: BundleRe
 
 export async function deleteBundle(objects: Objects, key: ObjectKey, ref: BundleRef): Promise<void> {
   for (let part = 0; part < ref.parts; part++) {
-    await deleteHeldSecret(objects, { namespace: key.namespace, name: nameOf(key, ref, part) })
+    await deleteHeld(objects, SecretKind, { namespace: key.namespace, name: nameOf(key, ref, part) })
   }
 }
 

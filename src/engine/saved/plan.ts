@@ -3,12 +3,12 @@
 import { readFileSync, statSync } from 'node:fs'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { type Secret, SecretKind } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, isKubeError, type Objects } from '#kube'
 import { sha256, shortHash } from '#lib'
 import { KEEP_FINALIZER, planName, slotName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { PlanRef, RunRecord, Verb } from '../record/record.ts'
-import { deleteHeldSecret } from '../state/state-secrets.ts'
+import { deleteHeld } from '../state/state-secrets.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { countParts, readPart, toParts } from './chunks.ts'
 
@@ -47,12 +47,8 @@ function nameOf(key: ObjectKey, { id, slots }: PlanRef, part: number): string {
 /** Each part is deleted as soon as it is there: our finalizer alone holds it, so that one request deletes it. */
 export async function savePlan(objects: Objects, owner: Owner, ref: PlanRef, packed: Buffer): Promise<void> {
   for (const secret of toParts(owner, 'plan', packed, (part) => nameOf(owner, ref, part))) {
-    try {
-      await objects.create<Secret>(SecretKind, secret)
-    } catch (error) {
-      // Its name is made from its content: the same plan lies there already.
-      if (!isKubeError(error, 'AlreadyExists')) throw error
-    }
+    // Its name is made from its content: the same plan may lie there already.
+    await objects.create<Secret>(SecretKind, secret).catch(ignore('AlreadyExists'))
     await objects.delete(SecretKind, { namespace: owner.namespace, name: secret.metadata.name })
   }
 }
@@ -92,7 +88,7 @@ export async function deletePlan(objects: Objects, key: ObjectKey, ref: PlanRef)
     } catch (error) {
       if (isKubeError(error, 'NotFound')) continue
       if (!isKubeError(error, 'Invalid')) throw error
-      await deleteHeldSecret(objects, at)
+      await deleteHeld(objects, SecretKind, at)
     }
   }
 }

@@ -1,11 +1,11 @@
 // Saves the state so that a runner which lost its lock cannot overwrite what its successor wrote: every write names the
 // version it replaces, and a refused write goes on only while the lock is still held and nobody else changed the data.
 import { type Lease, LeaseKind, type Secret, SecretKind } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, isKubeError, type Objects } from '#kube'
 import { CaptError, sha256 } from '#lib'
-import { KEPT_ANNOTATION, leaseName, stateName, suffixOf, WRITER_ANNOTATION } from '../names.ts'
+import { KEPT_ANNOTATION, leaseKey, stateName, suffixOf, WRITER_ANNOTATION } from '../names.ts'
 import type { Owner } from '../owner.ts'
-import { DATA_KEY, deleteHeldSecret, toChunks, toStateSecret } from './state-secrets.ts'
+import { DATA_KEY, deleteHeld, toChunks, toStateSecret } from './state-secrets.ts'
 import { observeState, type PartRef, type StateCopy, stateMetadata, toPartRef } from './state-store.ts'
 
 interface Fence {
@@ -30,7 +30,7 @@ export async function saveFenced(
     written.push(await writePart(objects, owner, part, chunk, before[part], fence))
   }
   for (let part = written.length; part < before.length; part++) {
-    await deleteHeldSecret(objects, { namespace: owner.namespace, name: stateName(suffixOf(owner), part) })
+    await deleteHeld(objects, SecretKind, { namespace: owner.namespace, name: stateName(suffixOf(owner), part) })
   }
   return written
 }
@@ -98,7 +98,7 @@ export function decideRefused(seen: {
 
 /** A Lease that is not there is held by nobody else: none can be made in a namespace that is going. */
 async function isHeld(objects: Objects, owner: Owner, runId: string): Promise<boolean> {
-  const lease = await objects.get<Lease>(LeaseKind, { namespace: owner.namespace, name: leaseName(suffixOf(owner)) })
+  const lease = await objects.get<Lease>(LeaseKind, leaseKey(owner))
   return lease === undefined || lease.spec?.holderIdentity === runId
 }
 
@@ -141,10 +141,6 @@ async function createMark(objects: Objects, owner: Owner, runId: string): Promis
   const metadata = stateMetadata(owner, 0)
   const annotations = { ...metadata.annotations, [WRITER_ANNOTATION]: runId }
   const mark: Secret = { apiVersion: 'v1', kind: 'Secret', metadata: { ...metadata, annotations }, type: 'Opaque' }
-  try {
-    await objects.create<Secret>(SecretKind, mark)
-  } catch (error) {
-    // A namespace that is going takes no new Secrets, neither ours nor theirs.
-    if (!isKubeError(error, 'AlreadyExists', 'NamespaceTerminating')) throw error
-  }
+  // A namespace that is going takes no new Secrets, neither ours nor theirs.
+  await objects.create<Secret>(SecretKind, mark).catch(ignore('AlreadyExists', 'NamespaceTerminating'))
 }

@@ -1,11 +1,12 @@
 // Whole copies of a state under names of their own, which Terraform's backend does not read: as it was before a change,
 // while a state of several parts is replaced, and what a runner saved that had lost its lock.
+import { SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { backupName, runCopyName, slotName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { readState } from './state-file.ts'
-import { deleteHeldSecret, putStateSecret, readChunks, toChunks } from './state-secrets.ts'
+import { deleteHeld, putStateSecret, readChunks, toChunks } from './state-secrets.ts'
 
 export interface BackupRef {
   /** Where a run in a Job stored it, by part. */
@@ -62,6 +63,6 @@ export async function loadCopy(objects: Objects, key: ObjectKey, ref: Named): Pr
 
 export async function deleteCopy(objects: Objects, key: ObjectKey, ref: BackupRef): Promise<void> {
   for (let part = 0; part < ref.parts; part++) {
-    await deleteHeldSecret(objects, { namespace: key.namespace, name: nameOf(key, ref, part) })
+    await deleteHeld(objects, SecretKind, { namespace: key.namespace, name: nameOf(key, ref, part) })
   }
 }

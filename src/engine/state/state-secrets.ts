@@ -1,6 +1,6 @@
 // The Secrets that states lie in: packed, cut into chunks, held by our finalizer until we release them.
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { type Secret, SecretKind } from '#api'
+import { type AnyObject, type KindRef, type Secret, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { CaptError } from '#lib'
 import { KEEP_FINALIZER, STATE_PARTS } from '../names.ts'
@@ -69,27 +69,27 @@ export function toStateSecret(metadata: Secret['metadata'], chunk: Buffer): Secr
 }
 
 /** Removes our hold, then the object; forgives one that is gone. */
-export async function deleteHeldSecret(objects: Objects, key: ObjectKey): Promise<void> {
-  await removeFinalizer(objects, key)
-  await objects.delete(SecretKind, key)
+export async function deleteHeld(objects: Objects, kind: KindRef, key: ObjectKey): Promise<void> {
+  await removeFinalizer(objects, kind, key)
+  await objects.delete(kind, key)
 }
 
-export async function removeFinalizer(objects: Objects, key: ObjectKey): Promise<void> {
+export async function removeFinalizer(objects: Objects, kind: KindRef, key: ObjectKey): Promise<void> {
   for (let attempt = 0; attempt < 5; attempt++) {
-    const secret = await objects.get<Secret>(SecretKind, key)
-    const { finalizers = [], resourceVersion } = secret?.metadata ?? {}
+    const held = await objects.get<AnyObject>(kind, key)
+    const { finalizers = [], resourceVersion } = held?.metadata ?? {}
     if (!finalizers.includes(KEEP_FINALIZER)) return
     const left = finalizers.filter((one) => one !== KEEP_FINALIZER)
     const body = { metadata: { resourceVersion, finalizers: left.length > 0 ? left : null } }
     try {
-      await objects.patch(SecretKind, key, { type: 'merge', body })
+      await objects.patch(kind, key, { type: 'merge', body })
       return
     } catch (error) {
       if (isKubeError(error, 'NotFound')) return
       if (!isKubeError(error, 'Conflict')) throw error
     }
   }
-  throw new CaptError('CAPT_CONTENDED', `Secret ${key.namespace}/${key.name} keeps changing`, {
+  throw new CaptError('CAPT_CONTENDED', `${kind.kind} ${key.namespace}/${key.name} keeps changing`, {
     hint: 'the next attempt tries again',
   })
 }

@@ -9,7 +9,7 @@ import { keptMetadata, type Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { type BackupRef, loadCopy } from './state-copies.ts'
 import { readState } from './state-file.ts'
-import { DATA_KEY, deleteHeldSecret, putStateSecret, readChunks, toChunks, toStateSecret } from './state-secrets.ts'
+import { DATA_KEY, deleteHeld, putStateSecret, readChunks, toChunks, toStateSecret } from './state-secrets.ts'
 
 /** The labels by which the backend finds state. Its `labels` option would change them and hide the state. */
 export function backendLabels(suffix: string): Readonly<Record<string, string>> {
@@ -133,7 +133,7 @@ export async function saveState(objects: Objects, owner: Owner, text: string, pr
     await putStateSecret(objects, stateMetadata(owner, part), chunk)
   }
   for (let part = chunks.length; part < previousParts; part++) {
-    await deleteHeldSecret(objects, { namespace: owner.namespace, name: stateName(suffix, part) })
+    await deleteHeld(objects, SecretKind, { namespace: owner.namespace, name: stateName(suffix, part) })
   }
   return chunks.length
 }
@@ -177,7 +177,7 @@ export async function releaseState(objects: Objects, key: ObjectKey, keep: boole
   for (const [part, secret] of parts.entries()) {
     if (!secret) continue
     if (keep) await disown(objects, secret)
-    else await deleteHeldSecret(objects, { namespace: key.namespace, name: stateName(suffix, part) })
+    else await deleteHeld(objects, SecretKind, { namespace: key.namespace, name: stateName(suffix, part) })
   }
 }
 
