@@ -1,10 +1,12 @@
 // The lock on a state: the Lease that Terraform's kubernetes backend uses, so that terraform by hand is locked out too.
 // Ours names its holder; it is taken from a holder only when that holder is proven dead. A lock without our annotation is a
 // person's and is never broken.
+import { randomUUID } from 'node:crypto'
 import { type Lease, LeaseKind } from '#api'
 import { ignore, isKubeError, type Objects } from '#kube'
 import { CaptError, type Clock } from '#lib'
 import { leaseKey } from '../names.ts'
+import type { Owner } from '../owner.ts'
 import type { ObjectKey } from '../workspace.ts'
 import {
   breakCommand,
@@ -18,7 +20,7 @@ import {
   toLease,
   toMicroTime,
 } from './lease.ts'
-import { type Liveness, livenessOf, type ProcessIdentity } from './processes.ts'
+import { type Liveness, livenessOf, ownIdentity, type ProcessIdentity } from './processes.ts'
 
 export const RENEW_MS = 15_000
 
@@ -62,6 +64,19 @@ export async function acquireLock(objects: Objects, clock: Clock, request: LockR
     hint: 'the next attempt tries again',
   })
 }
+
+/** For what a person asks for, outside of any run. */
+export async function lockState(objects: Objects, clock: Clock, owner: Owner, verb: string): Promise<Lock> {
+  const request = { owner, runId: randomUUID(), verb, holder: ownIdentity(), toolVersion: '' }
+  const answer = await acquireLock(objects, clock, request)
+  if (answer.is === 'held') return answer.lock
+  throw stateInUse(owner, answer.is === 'foreign' ? answer.who : `a run on ${answer.holder.host}`)
+}
+
+export const stateInUse = ({ namespace, name }: ObjectKey, who: string): CaptError =>
+  new CaptError('CAPT_STATE_LOCKED', `the state of ${namespace}/${name} is in use by ${who}`, {
+    hint: `wait for it, or stop it: capt cancel ${name}`,
+  })
 
 export type ObservedLock =
   /** `lostRun`: it was taken from this run, whose holder had died. */

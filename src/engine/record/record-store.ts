@@ -34,6 +34,16 @@ export async function readRecord(objects: Objects, key: ObjectKey): Promise<Vers
   return secret && toVersioned(secret)
 }
 
+/** Undefined also for a record that is damaged. */
+export async function readIfWhole(objects: Objects, key: ObjectKey): Promise<RunRecord | undefined> {
+  try {
+    return (await readRecord(objects, key))?.record
+  } catch (error) {
+    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
+    return undefined
+  }
+}
+
 /** For a caller that has decided that nothing is lost with an unreadable record: returns a new one to overwrite it. */
 export async function readOrReplace(
   objects: Objects,
@@ -98,14 +108,13 @@ export async function changeRecord(objects: Objects, owner: Owner, change: Recor
     if (!seen) return false
     if (await writeRecord(objects, owner, seen, change(seen.record))) return true
   }
-  throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
-    hint: 'a run is being started; try again when it has ended',
-  })
+  throw recordTaken(owner)
 }
 
-export function freshRecord(workspaceId: string = randomUUID()): RunRecord {
-  return newRecord(workspaceId)
-}
+export const recordTaken = ({ namespace, name }: ObjectKey): CaptError =>
+  new CaptError('CAPT_RECORD_TAKEN', `the record of ${namespace}/${name} keeps changing`, {
+    hint: 'a run is being started; try again when it has ended',
+  })
 
 interface Loss {
   /** Resources in the status of the apply although there is no record. */
@@ -131,7 +140,7 @@ export async function replaceRecord(
   const counted = typeof tagged === 'number' ? tagged : 0
   const isFirst = named?.isBegun === false && !isKnownLoss
   return {
-    ...freshRecord(isFirst ? named.workspaceId : undefined),
+    ...newRecord(isFirst ? named.workspaceId : randomUUID()),
     ...(expected + counted > 0 ? { expected: expected + counted } : {}),
     ...(lostRun === undefined ? {} : { lostRun }),
   }

@@ -2,12 +2,12 @@
 // waited or were stored go, and every Lease goes, so that nothing waits for a process that is not there.
 import { type AnyObject, JobKind, type KindRef, keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
 import { ignore, type ListOptions, type Objects } from '#kube'
-import { isCaptError, toTimestamp } from '#lib'
+import { toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import { holderOf } from '../lock/lease.ts'
 import { checksKey, WORKSPACE_LABEL } from '../names.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
-import { changeRecord, readRecord } from '../record/record-store.ts'
+import { changeRecord, readIfWhole } from '../record/record-store.ts'
 import { deletePlan } from '../saved/plan.ts'
 import type { ObjectKey } from '../workspace.ts'
 
@@ -62,6 +62,7 @@ async function settleRecords(objects: Objects, nowMs: number): Promise<readonly 
 
 /** False when nothing of it was live. */
 async function settleRecord(objects: Objects, key: ObjectKey, at: string): Promise<boolean> {
+  // A record that cannot be read is the business of its controller.
   const record = await readIfWhole(objects, key)
   if (!record || (!isOpen(record.run) && !record.plan && !record.proposed)) return false
   if (record.plan) await deletePlan(objects, key, record.plan)
@@ -81,16 +82,6 @@ const restoredFault = ({ verb }: Run): RunFault => ({
   message: `the ${verb} was in progress when the backup was made; how it ended is not in the backup`,
   hint: 'compare the plan with what is there before you approve it; look at status.suspects',
 })
-
-/** A record that cannot be read is the business of its controller. */
-async function readIfWhole(objects: Objects, key: ObjectKey): Promise<RunRecord | undefined> {
-  try {
-    return (await readRecord(objects, key))?.record
-  } catch (error) {
-    if (isCaptError(error, 'CAPT_RECORD_UNREADABLE')) return undefined
-    throw error
-  }
-}
 
 async function deleteLease(objects: Objects, lease: Lease): Promise<void> {
   const key = keyOf(lease)

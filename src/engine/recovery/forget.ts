@@ -1,19 +1,17 @@
 // Removes what was kept for a workspace. The record is removed last, so that an interrupted removal can be resumed.
 import { LeaseKind, SecretKind } from '#api'
 import type { Objects } from '#kube'
-import { isCaptError } from '#lib'
 import { leaseKey, recordKey } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { ForgetOptions } from '../port.ts'
 import { isFresh, knownRecord } from '../record/rebuild.ts'
 import type { RunRecord } from '../record/record.ts'
-import { readRecord } from '../record/record-store.ts'
+import { readIfWhole } from '../record/record-store.ts'
 import { deleteBundle } from '../saved/bundle.ts'
 import { deletePlan } from '../saved/plan.ts'
 import { deleteCopy } from '../state/state-copies.ts'
 import { deleteHeld, removeFinalizer } from '../state/state-secrets.ts'
 import { observeState, releaseState } from '../state/state-store.ts'
-import type { ObjectKey } from '../workspace.ts'
 
 export async function forgetWorkspace(
   objects: Objects,
@@ -43,13 +41,4 @@ async function readKnown(objects: Objects, owner: Owner, report: RunRecord | und
   if (record && !isFresh(record)) return record
   const { kept } = await observeState(objects, owner)
   return knownRecord(record, { kept, report })
-}
-
-async function readIfWhole(objects: Objects, key: ObjectKey): Promise<RunRecord | undefined> {
-  try {
-    return (await readRecord(objects, key))?.record
-  } catch (error) {
-    if (!isCaptError(error, 'CAPT_RECORD_UNREADABLE')) throw error
-    return undefined
-  }
 }

@@ -3,11 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Objects } from '#kube'
 import { CaptError, type Clock, toTimestamp } from '#lib'
-import { acquireLock } from '../lock/lock.ts'
-import { ownIdentity } from '../lock/processes.ts'
+import { lockState, stateInUse } from '../lock/lock.ts'
 import type { Owner } from '../owner.ts'
 import { type ImportMark, isOpen, newRecord, type RunRecord } from '../record/record.ts'
-import { readRecord, writeRecord } from '../record/record-store.ts'
+import { readRecord, recordTaken, writeRecord } from '../record/record-store.ts'
 import { readState, type StateInfo } from '../state/state-file.ts'
 import { observeState, type StateCopy, saveState, verifyState } from '../state/state-store.ts'
 
@@ -55,9 +54,7 @@ export async function importState(
   text: string,
   mark: ImportMark,
 ): Promise<StateInfo> {
-  const request = { owner, runId: randomUUID(), verb: 'import', holder: ownIdentity(), toolVersion: '' }
-  const answer = await acquireLock(objects, clock, request)
-  if (answer.is !== 'held') throw locked(owner, answer.is === 'foreign' ? answer.who : `a run on ${answer.holder.host}`)
+  const lock = await lockState(objects, clock, owner, 'import')
   try {
     const { wanted, seen, verdict } = await examine(objects, owner, text)
     if (verdict.is === 'same' && seen?.record.state) return wanted
@@ -69,15 +66,12 @@ export async function importState(
       imported: { ...mark, at: savedAt },
     }
     // The record first: a state that it names and that is not there stops every run.
-    if (!(await writeRecord(objects, owner, seen, record)))
-      throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
-        hint: 'a run is being started; try again when it has ended',
-      })
+    if (!(await writeRecord(objects, owner, seen, record))) throw recordTaken(owner)
     await saveState(objects, owner, text, 0)
     await verifyState(objects, owner, text)
     return wanted
   } finally {
-    await answer.lock.release()
+    await lock.release()
   }
 }
 
@@ -92,17 +86,11 @@ async function examine(objects: Objects, owner: Owner, text: string) {
       },
     )
   const seen = await readRecord(objects, owner)
-  if (isOpen(seen?.record.run)) throw locked(owner, `run ${seen.record.run.id}`)
+  if (isOpen(seen?.record.run)) throw stateInUse(owner, `run ${seen.record.run.id}`)
   const verdict = decideImport(wanted, text, await observeState(objects, owner), seen?.record)
   if (verdict.is === 'refused')
     throw new CaptError(verdict.code, `the state for ${owner.namespace}/${owner.name}: ${verdict.message}`, {
       hint: `capt state list ${owner.name} shows what is there; capt state restore ${owner.name} --file FILE decides for another one`,
     })
   return { wanted, seen, verdict }
-}
-
-function locked(owner: Owner, who: string): CaptError {
-  return new CaptError('CAPT_STATE_LOCKED', `the state of ${owner.namespace}/${owner.name} is in use by ${who}`, {
-    hint: `wait for it, or stop it: capt cancel ${owner.name}`,
-  })
 }

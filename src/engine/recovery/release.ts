@@ -9,7 +9,7 @@ import { livenessOf } from '../lock/processes.ts'
 import { checksKey, KEEP_FINALIZER, PART_LABEL, recordKey, suffixOf, WORKSPACE_LABEL } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import { isOpen, newRecord, type RunRecord } from '../record/record.ts'
-import { readRecord, writeRecord } from '../record/record-store.ts'
+import { readRecord, recordTaken, writeRecord } from '../record/record-store.ts'
 import { deleteBundle } from '../saved/bundle.ts'
 import { deletePlan } from '../saved/plan.ts'
 import { deleteCopy, loadCopy } from '../state/state-copies.ts'
@@ -66,9 +66,7 @@ export async function orphanResources(
   const forgotten = { workspaceId: record?.workspaceId ?? '', at: toTimestamp(clock.now()), resources }
   const begun = { ...newRecord(randomUUID()), forgotten, kept: record?.kept ?? [], history: record?.history ?? [] }
   if (await writeRecord(objects, owner, seen, begun)) return
-  throw new CaptError('CAPT_RECORD_TAKEN', `the record of ${owner.namespace}/${owner.name} keeps changing`, {
-    hint: 'a run is being started; try again when it has ended',
-  })
+  throw recordTaken(owner)
 }
 
 async function refuseWhileAtWork(objects: Objects, owner: Owner, record: RunRecord | undefined): Promise<void> {

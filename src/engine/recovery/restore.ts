@@ -1,12 +1,11 @@
 // What only a person may decide: which copy of a state holds, that a silent runner is gone, that suspects were looked at.
 // Each is done under the lock or refused while a run is open.
-import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { WorkspaceTemplateApply } from '#api'
 import { ignore, type Objects } from '#kube'
 import { CaptError, type Clock, parseJson, toTimestamp } from '#lib'
-import { acquireLock, releaseDeadLock } from '../lock/lock.ts'
-import { livenessOf, ownIdentity } from '../lock/processes.ts'
+import { lockState, releaseDeadLock, stateInUse } from '../lock/lock.ts'
+import { livenessOf } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
 import { closeRun, isOpen, type RunRecord } from '../record/record.ts'
 import { changeRecord, readRecord } from '../record/record-store.ts'
@@ -23,18 +22,10 @@ export async function restoreState(objects: Objects, clock: Clock, owner: Owner,
       hint: `capt state list ${owner.name} shows the copies that are`,
     })
   }
-  const runId = randomUUID()
-  const answer = await acquireLock(objects, clock, {
-    owner,
-    runId,
-    verb: 'restore',
-    holder: ownIdentity(),
-    toolVersion: '',
-  })
-  if (answer.is !== 'held') throw locked(owner, answer.is === 'foreign' ? answer.who : `a run on ${answer.holder.host}`)
+  const lock = await lockState(objects, clock, owner, 'restore')
   try {
     const seen = await readRecord(objects, owner)
-    if (isOpen(seen?.record.run)) throw locked(owner, `run ${seen.record.run.id}`)
+    if (isOpen(seen?.record.run)) throw stateInUse(owner, `run ${seen.record.run.id}`)
     const current = await loadState(objects, owner, seen?.record.backups ?? []).catch(() => undefined)
     const before = current === undefined ? undefined : readState(current)
     const savedAt = toTimestamp(clock.now())
@@ -56,14 +47,8 @@ export async function restoreState(objects: Objects, clock: Clock, owner: Owner,
     }))
     return { ...wanted, serial }
   } finally {
-    await answer.lock.release()
+    await lock.release()
   }
-}
-
-function locked(owner: Owner, who: string): CaptError {
-  return new CaptError('CAPT_STATE_LOCKED', `the state of ${owner.namespace}/${owner.name} is in use by ${who}`, {
-    hint: `wait for it, or stop it: capt cancel ${owner.name}`,
-  })
 }
 
 /** A person declares a runner gone: an open run is closed as lost, and its lock is released. */

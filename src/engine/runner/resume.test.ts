@@ -9,8 +9,8 @@ import { silentLog, systemClock } from '#lib'
 import { memoryCluster } from '#testing'
 import { ownIdentity } from '../lock/processes.ts'
 import { leaseName, suffixOf } from '../names.ts'
-import type { Run } from '../record/record.ts'
-import { freshRecord, readRecord, writeRecord } from '../record/record-store.ts'
+import { newRecord, type Run } from '../record/record.ts'
+import { readRecord, writeRecord } from '../record/record-store.ts'
 import { writeFact } from './inputs/folder.ts'
 import { runOnce } from './run.ts'
 
@@ -36,7 +36,7 @@ describe('a run that is resumed', () => {
     const begun = { address: 'aws_vpc.this', action: 'create' }
     const planned = { address: 'aws_subnet.a', action: 'create', unconfirmed: true } as const
     const inFlight = { run: 'r1', mark: 'm', boot: 'b', addresses: [begun, planned], more: 0 }
-    await writeRecord(objects, owner, undefined, { ...freshRecord(), run, inFlight })
+    await writeRecord(objects, owner, undefined, { ...newRecord('w'), run, inFlight })
     const metadata = { namespace: 'default', name: leaseName(suffixOf(owner)) }
     const lease = {
       apiVersion: 'coordination.k8s.io/v1',

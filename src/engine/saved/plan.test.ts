@@ -10,8 +10,8 @@ import { silentLog } from '#lib'
 import { manualClock, memoryCluster } from '#testing'
 import { createExpiringPlans } from '../local/expiring-plans.ts'
 import { planName, suffixOf } from '../names.ts'
-import type { PlanRef } from '../record/record.ts'
-import { freshRecord, readRecord, writeRecord } from '../record/record-store.ts'
+import { newRecord, type PlanRef } from '../record/record.ts'
+import { readRecord, writeRecord } from '../record/record-store.ts'
 import { forgetWorkspace } from '../recovery/forget.ts'
 import {
   deletePlan,
@@ -177,7 +177,7 @@ describe('the plan of an interrupted run', () => {
     const { packed } = aPlan(Buffer.from('x'))
     const { id } = ref
     await savePlan(cluster.objects, owner, ref, packed!)
-    await writeRecord(cluster.objects, owner, undefined, { ...freshRecord(), plan: ref })
+    await writeRecord(cluster.objects, owner, undefined, { ...newRecord('w'), plan: ref })
     return { ...cluster, lies: () => cluster.peek(SecretKind, part({ ...ref, id }, 0)) !== undefined }
   }
 

@@ -10,8 +10,8 @@ import type { PlanCounts } from '../messages.ts'
 import type { Owner } from '../owner.ts'
 import type { Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { packed } from '../record/packed.ts'
-import { type ClosedPhase, closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
-import { freshRecord, readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
+import { type ClosedPhase, closeRun, isOpen, newRecord, type Run, type RunRecord } from '../record/record.ts'
+import { readRecord, type Versioned, writeRecord } from '../record/record-store.ts'
 import { forgetWorkspace } from '../recovery/forget.ts'
 import { inspectWorkspace } from '../recovery/inspect.ts'
 import { assembleVariables, declaredVariables } from '../render/variables.ts'
@@ -205,7 +205,7 @@ export function createSimulatedEngine(options: SimulatedEngineOptions): Engine {
         ...(request.check ? { isCheck: true } : {}),
       }
       const written = await writeRecord(objects, owner, seen, {
-        ...(seen?.record ?? freshRecord(request.named?.workspaceId)),
+        ...(seen?.record ?? newRecord(request.named?.workspaceId ?? randomUUID())),
         run,
       })
       if (!written) {
