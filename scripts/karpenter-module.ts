@@ -27,7 +27,7 @@ export function moduleFiles(readme: string, variables: string, outputs: string):
   put('versions.json', versions(eras))
   for (const { file, document } of eras) put(`policies/${file}`, document)
   put('policies/node-trust.json.tftpl', template(nodeTrust('aws'), { [ec2ServiceOf('aws')]: 'ec2_service' }))
-  put('policies/controller-trust-pod-identity.json.tftpl', controllerTrust({ identity: 'podIdentity' }))
+  put('policies/controller-trust-pod-identity.json.tftpl', podIdentityTrust())
   put('policies/controller-trust-irsa.json.tftpl', irsaTrust())
   put('policies/queue.json.tftpl', queuePolicy('${queue_arn}'))
   files.set(`${MODULE}/README.md`, fillTables(readme, variables, outputs))
@@ -98,6 +98,9 @@ export function toNumber(version: string): number {
   const { major, minor, patch } = toVersion(version)
   return major * 1_000_000 + minor * 1000 + patch
 }
+
+const podIdentityTrust = (): unknown =>
+  controllerTrust({ identity: 'podIdentity', clusterArn: '${cluster_arn}', accountId: '${account_id}' })
 
 function irsaTrust(): unknown {
   const issuer = 'issuer.invalid'

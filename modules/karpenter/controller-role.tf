@@ -7,7 +7,10 @@ resource "aws_iam_role" "controller" {
     issuer            = local.cluster.issuer
     namespace         = var.namespace
     service_account   = local.service_account
-  }) : templatefile("${path.module}/policies/controller-trust-pod-identity.json.tftpl", {})
+    }) : templatefile("${path.module}/policies/controller-trust-pod-identity.json.tftpl", {
+    cluster_arn = data.aws_eks_cluster.this.arn
+    account_id  = local.account
+  })
 
   lifecycle {
     precondition {

@@ -29,6 +29,12 @@ export interface Check {
   readonly todo?: string
 }
 
+/** Where Karpenter runs, whatever installed it. */
+export async function findNamespace(objects: Objects): Promise<string | undefined> {
+  const labelSelector = `app.kubernetes.io/name=${KARPENTER_RELEASE}`
+  return (await listAll(objects, DeploymentKind, { labelSelector }))[0]?.metadata.namespace
+}
+
 /** Reads once. Nothing is waited for or changed. */
 export async function checkInstallation(objects: Objects, namespace: string): Promise<readonly Check[]> {
   return [

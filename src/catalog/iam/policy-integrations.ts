@@ -15,7 +15,6 @@ export function iamIntegration(version: string, scope: PolicyScope): Statement[]
     Resource: scope.nodeRoleArn,
     Condition: { StringEquals: { 'iam:PassedToService': ['ec2.amazonaws.com', 'ec2.amazonaws.com.cn'] } },
   }
-  if (scope.ownInstanceProfile) return [pass]
   const Resource = instanceProfiles(version, scope)
   const cluster = `kubernetes.io/cluster/${scope.clusterName}`
   const asked = {
@@ -128,6 +127,6 @@ export function resourceDiscovery(version: string, scope: PolicyScope): Statemen
       Action: 'iam:GetInstanceProfile',
       Resource: instanceProfiles(version, scope),
     },
-    ...(since('1.7.0') && !scope.ownInstanceProfile ? [list] : []),
+    ...(since('1.7.0') ? [list] : []),
   ]
 }

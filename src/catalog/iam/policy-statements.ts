@@ -18,8 +18,6 @@ export interface PolicyScope {
   readonly nodeRoleArn: string
   /** Left out when there is no interruption queue. */
   readonly queueArn?: string | undefined
-  /** The nodes use an instance profile of their own, so Karpenter makes none. */
-  readonly ownInstanceProfile?: boolean | undefined
   /** Ask the zonal shift service before using a zone (1.12 and later). */
   readonly zonalShift?: boolean | undefined
 }

@@ -1,6 +1,7 @@
 // Looks for the known traps of Karpenter on an existing cluster. Pure: a survey in, findings with a fix each out.
 import { canRunOn, isAtLeast } from '#catalog'
 import { choose } from '../plan/choose.ts'
+import { foundRelease } from '../plan/controller-role.ts'
 import { observeResource } from '../plan/observe.ts'
 import { resourcesFor } from '../plan/resources.ts'
 import type { Survey } from '../survey/survey.ts'
@@ -194,9 +195,10 @@ const others: Look = ({ kubernetes: { autoscalers, terminationHandlers, karpente
   ),
 ]
 
-/** What the installation would be, compared with what is there; only for one that capt made. */
+/** What the installation would be, compared with what is there; only for one that capt or its module made. */
 const drift: Look = (survey) => {
-  if (!survey.kubernetes.journal) return []
+  const { journal } = survey.kubernetes
+  if (!journal && !foundRelease(survey)) return []
   const { choices, refusals } = choose(survey, {})
   const found = refusals.map(({ field, message, hint }) => person('refused', `${field}: ${message}`, hint))
   if (refusals.length > 0) return found
@@ -209,7 +211,7 @@ const drift: Look = (survey) => {
         'changed',
         `${resource.type} ${resource.name} ${fact}`,
         'put it back',
-        `capt karpenter install ${survey.cluster.name}`,
+        journal ? `capt karpenter install ${survey.cluster.name}` : 'terraform apply',
       ),
     ]
   })

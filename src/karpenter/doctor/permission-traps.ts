@@ -1,7 +1,7 @@
 // Traps of the controller's role: what its policies and its trust deny, and what no longer fits into it.
 import { INLINE_POLICY_LIMIT, isAtLeast, parseVersion, sizeOf } from '#catalog'
 import { choose, hasProvider } from '../plan/choose.ts'
-import { policyOf } from '../plan/resources.ts'
+import { policyOf } from '../plan/controller-role.ts'
 import { type Look, person, when } from './trap.ts'
 
 export const permissionTraps: Look = (survey) => [...permissions(survey), ...policySize(survey)]
@@ -52,7 +52,7 @@ const policySize: Look = (survey) => {
   if (refusals.some(({ field }) => field === '--version')) return []
   const others = Object.entries(controllerRole.inline).filter(([name]) => name !== choices.names.controllerPolicy)
   const taken = others.reduce((sum, [, document]) => sum + sizeOf(document as object), 0)
-  const needed = sizeOf(policyOf(survey, choices))
+  const needed = sizeOf(policyOf(survey, choices.version.value))
   return when(taken > 0 && taken + needed > INLINE_POLICY_LIMIT, () =>
     person(
       'policy',

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { type AnyObject, type ConfigMap, ConfigMapKind, DeploymentKind, type KindRef, NodeKind } from '#api'
 import { systemClock } from '#lib'
 import { memoryCluster } from '#testing'
-import { readJournal } from '../journal.ts'
+import { type ResourceRef, readJournal } from '../journal.ts'
 import { EC2NodeClassKind, NodeClaimKind, NodePoolKind } from '../kinds.ts'
 import { exampleJournal } from '../survey/example.ts'
 import type { Site } from './site.ts'
@@ -19,9 +19,12 @@ interface Left {
   readonly claims: readonly string[]
   readonly machines: readonly string[]
   readonly isAlive?: boolean
+  readonly made?: readonly ResourceRef[]
 }
 
-async function world({ claims, machines, isAlive = false }: Left) {
+const RELEASE: ResourceRef = { type: 'release', name: 'karpenter', of: 'kube-system', value: 'flux' }
+
+async function world({ claims, machines, isAlive = false, made = [RELEASE] }: Left) {
   const { objects, seed } = memoryCluster()
   const add = (kind: KindRef, name: string, more: object = {}) =>
     seed(kind, {
@@ -43,7 +46,7 @@ async function world({ claims, machines, isAlive = false }: Left) {
       metadata: { namespace: 'kube-system', name: 'karpenter' },
       status: { availableReplicas: 1 },
     } as AnyObject)
-  const journal = JSON.stringify(exampleJournal())
+  const journal = JSON.stringify(exampleJournal({ made }))
   const metadata = { namespace: 'kube-system', name: 'capt-karpenter' }
   await objects.create<ConfigMap>(ConfigMapKind, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { journal } })
   const instances = machines.map((id) => tag('item', [tag('instancesSet', [tag('item', [tag('instanceId', id)])])]))
@@ -99,5 +102,12 @@ describe('an uninstall where Karpenter does not run', () => {
     const { run, left } = await world({ claims: ['default-a'], machines: [MACHINE], isAlive: true })
     await assert.rejects(run(true), { code: 'CAPT_KARPENTER_NOT_DRAINED', message: /in time: default-a/ })
     assert.ok((await left()).includes('NodeClaim default-a'))
+  })
+
+  it('leaves the pools and nodes of a Karpenter that capt did not bring', async () => {
+    const { run, removal, left } = await world({ claims: ['default-a'], machines: [MACHINE], isAlive: true, made: [] })
+    assert.deepEqual(orphansOf(removal), [])
+    await run(false)
+    assert.deepEqual(await left(), ['NodePool default', 'NodeClaim default-a', 'EC2NodeClass default'])
   })
 })

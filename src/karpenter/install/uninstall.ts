@@ -37,8 +37,9 @@ interface Removal {
 }
 
 export async function surveyRemoval({ journal }: { readonly journal: Journal }, site: Site): Promise<Removal> {
+  const hasRelease = releaseOf(journal) !== undefined
   const names = async (kind: typeof NodePoolKind) =>
-    (await listAll(site.objects, kind)).filter(isSelfManaged).map(({ metadata }) => metadata.name)
+    hasRelease ? (await listAll(site.objects, kind)).filter(isSelfManaged).map(({ metadata }) => metadata.name) : []
   const deployment = (await getOne(site.objects, DeploymentKind, {
     namespace: journal.namespace,
     name: KARPENTER_RELEASE,
@@ -48,11 +49,14 @@ export async function surveyRemoval({ journal }: { readonly journal: Journal }, 
     claims: await names(NodeClaimKind),
     classes: await names(EC2NodeClassKind),
     isControllerAlive: (deployment?.status?.availableReplicas ?? 0) > 0,
-    machines: await listKarpenterMachines(site.aws, site.cluster.name),
+    machines: hasRelease ? await listKarpenterMachines(site.aws, site.cluster.name) : [],
     fluxUsers: hasBroughtFlux(journal) ? await fluxUsers(site) : [],
     made: [...journal.made].reverse(),
   }
 }
+
+/** Without it the Karpenter that runs is not capt's: its nodes stay with it. */
+const releaseOf = ({ made }: Journal): ResourceRef | undefined => made.find(({ type }) => type === 'release')
 
 /** What stays behind when nobody ends it, as one line each. */
 export const orphansOf = ({ claims, machines }: Removal): readonly string[] => [
@@ -74,9 +78,9 @@ export async function uninstall(kept: KeptJournal, removal: Removal, isForced: b
     )
   await writeJournal(site.objects, { ...journal, phase: 'removing' }, kept.object)
   await attempt('restore what the Cluster Autoscaler scales', NEXT, () => takeBack(journal, site))
-  await attempt('remove the nodes of Karpenter', NEXT, () => removeNodes(removal, site))
-  const release = journal.made.find(({ type }) => type === 'release')
+  const release = releaseOf(journal)
   if (release) {
+    await attempt('remove the nodes of Karpenter', NEXT, () => removeNodes(removal, site))
     const what = `remove ${describe(release)}`
     site.report(what)
     await attempt(what, NEXT, () => takeRelease(release.of ?? journal.namespace, release.value, site))

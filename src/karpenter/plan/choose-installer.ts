@@ -4,6 +4,7 @@ import { defaultVersionsFor, fluxVersions } from '#catalog'
 import { CaptError } from '#lib'
 import { hasBroughtFlux } from '../journal.ts'
 import type { Survey } from '../survey/survey.ts'
+import { foundRelease } from './controller-role.ts'
 import type { Chosen, Options, Refuse } from './options.ts'
 
 export interface InstallerChoice {
@@ -30,6 +31,7 @@ export function chooseInstaller(survey: Survey, options: Options, refuse: Refuse
     if (options.withFlux) refuse(CODE, FLAG, 'helm installed Karpenter here', `leave ${FLAG} out, or uninstall first`)
     return by('helm', 'installed by capt with helm')
   }
+  if (foundRelease(survey)) return by('helm', 'the release that runs stays with what installed it')
   if (isOurs) return by('flux', 'Flux was brought by capt', ownVersion(survey, options, refuse))
   if (flux?.isRunning) return by('flux', `Flux ${flux.version} runs in the cluster`)
   if (options.withFlux) {

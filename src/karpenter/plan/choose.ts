@@ -13,6 +13,7 @@ import type { Survey } from '../survey/survey.ts'
 import { chooseImage } from './choose-image.ts'
 import { chooseInstaller, type InstallerChoice } from './choose-installer.ts'
 import { chooseSecurityGroup, chooseSubnets } from './choose-network.ts'
+import { foundIdentity, foundRelease } from './controller-role.ts'
 import type { Chosen, Options, Refusal, Refuse } from './options.ts'
 import { checkPools } from './pools.ts'
 
@@ -99,9 +100,11 @@ function checkCluster({ cluster, partition, kubernetes }: Survey, refuse: Refuse
     )
 }
 
-function chooseVersion({ cluster, kubernetes }: Survey, options: Options, refuse: Refuse): Chosen<string> {
+function chooseVersion(survey: Survey, options: Options, refuse: Refuse): Chosen<string> {
+  const { cluster, kubernetes } = survey
   const [newest] = versionsFor('karpenter', cluster.version)
-  const installed = kubernetes.journal?.version
+  const found = foundRelease(survey)
+  const installed = kubernetes.journal?.version ?? found?.version
   const kept = options.isUpgrade ? undefined : installed
   const value = options.version?.replace(/^v/, '') ?? kept ?? newest
   if (value === undefined) {
@@ -130,12 +133,21 @@ function chooseVersion({ cluster, kubernetes }: Survey, options: Options, refuse
       `capt karpenter upgrade ${cluster.name} --version ${value}`,
     )
   if (options.version !== undefined) return { value, reason: 'chosen by --version' }
-  return { value, reason: value === kept ? 'installed by capt' : `newest for Kubernetes ${cluster.version}` }
+  return {
+    value,
+    reason:
+      value === kept
+        ? found
+          ? 'runs in the cluster'
+          : 'installed by capt'
+        : `newest for Kubernetes ${cluster.version}`,
+  }
 }
 
-function chooseNamespace({ kubernetes, cluster }: Survey, options: Options, refuse: Refuse): Chosen<string> {
+function chooseNamespace(survey: Survey, options: Options, refuse: Refuse): Chosen<string> {
+  const { kubernetes, cluster } = survey
   const { karpenter, journal, namespaces } = kubernetes
-  const known = journal?.namespace
+  const known = journal?.namespace ?? foundRelease(survey)?.namespace
   const foreign = karpenter.find(({ namespace }) => namespace !== known)
   if (foreign)
     refuse(
@@ -152,7 +164,9 @@ function chooseNamespace({ kubernetes, cluster }: Survey, options: Options, refu
       `leave --namespace out, or uninstall first: moving a release uninstalls it`,
     )
   if (options.namespace !== undefined) return { value: options.namespace, reason: 'chosen by --namespace' }
-  if (known !== undefined) return { value: known, reason: 'installed by capt' }
+  if (journal) return { value: journal.namespace, reason: 'installed by capt' }
+  const trusted = foundIdentity(survey)?.namespace
+  if (trusted !== undefined) return { value: trusted, reason: 'the role of the controller is there and trusts it' }
   if (namespaces.includes('karpenter')) return { value: 'karpenter', reason: 'the namespace exists' }
   return { value: 'kube-system', reason: 'where Karpenter advises it, with the priority of the control plane' }
 }
@@ -182,6 +196,9 @@ function chooseIdentity(survey: Survey, options: Options, refuse: Refuse): Chose
     refused('the add-on eks-pod-identity-agent is not installed', `${agent}, or --identity irsa`)
   if (options.identity !== undefined) return { value: options.identity, reason: 'chosen by --identity' }
   if (known !== undefined) return { value: known, reason: 'installed by capt' }
+  const found = foundIdentity(survey)?.identity
+  if (found === 'irsa' ? hasProvider(survey) : found && hasAgent(survey))
+    return { value: found!, reason: 'the role of the controller is there and trusts it' }
   if (hasProvider(survey)) return { value: 'irsa', reason: 'IAM has an OIDC provider for the cluster' }
   if (hasAgent(survey)) return { value: 'pod-identity', reason: 'the cluster has the Pod Identity agent' }
   refused('the cluster has neither an OIDC provider in IAM nor the Pod Identity agent', `${agent}, or ${provider}`)
@@ -250,9 +267,16 @@ function choosePlacement(survey: Survey, options: Options, refuse: Refuse): Chos
   )
 }
 
-function notesOn({ kubernetes, hasSpotRole }: Survey, options: Options, nodes: number): readonly string[] {
+function notesOn(survey: Survey, options: Options, nodes: number): readonly string[] {
+  const { kubernetes, hasSpotRole } = survey
+  const found = foundRelease(survey)
   const [autoscaler] = kubernetes.autoscalers.filter(({ replicas }) => replicas > 0)
   return [
+    ...(found
+      ? [
+          `Karpenter ${found.version} was installed by modules/karpenter or in the same form: what installed it upgrades and removes it`,
+        ]
+      : []),
     ...(nodes === 1 ? ['one replica: a second one needs a second node that Karpenter did not make'] : []),
     ...(autoscaler && !options.replaceAutoscaler
       ? [

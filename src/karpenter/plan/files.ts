@@ -2,10 +2,11 @@
 import { toYamlDocuments } from '#api'
 import { fluxChart, karpenterChart, nodeTrust } from '#catalog'
 import type { Survey } from '../survey/survey.ts'
+import { policyOf, trustOf } from './controller-role.ts'
 import type { Options } from './options.ts'
 import type { Plan } from './plan.ts'
 import { poolObjects } from './pools.ts'
-import { chartValues, policyOf, trustOf } from './resources.ts'
+import { chartValues } from './resources.ts'
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
@@ -32,7 +33,7 @@ export function guideFiles(survey: Survey, { choices }: Plan, options: Options):
   return {
     'node-trust-policy.json': json(nodeTrust(survey.partition)),
     'controller-trust-policy.json': json(trustOf(survey, choices)),
-    'controller-policy.json': json(policyOf(survey, choices)),
+    'controller-policy.json': json(policyOf(survey, version.value)),
     'karpenter.yaml': toYamlDocuments(documents),
   }
 }

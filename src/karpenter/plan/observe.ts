@@ -3,6 +3,7 @@ import { hashOf } from '#lib'
 import { idOf, type ResourceRef } from '../journal.ts'
 import type { Survey } from '../survey/survey.ts'
 import { hasNodeRole } from './aws-auth.ts'
+import { foundRelease, isSameDocument, withoutZonalShift } from './controller-role.ts'
 import { aliasOf } from './pools.ts'
 import type { Resource } from './resources.ts'
 
@@ -29,7 +30,7 @@ export function observeResource(resource: Resource, survey: Survey): Standing {
     isOurs: found?.tags ? found.tags[OWNER_TAG] === cluster.name : isInJournal,
   })
   const differs = (what: string, actual: unknown, desired: unknown) =>
-    hashOf(normalized(actual) ?? null) === hashOf(normalized(desired) ?? null) ? undefined : what
+    isSameDocument(actual, desired) ? undefined : what
   const { name, of, desired } = resource
   switch (resource.type) {
     case 'flux': {
@@ -46,7 +47,10 @@ export function observeResource(resource: Resource, survey: Survey): Standing {
       return standing(roleOf(survey, of)?.attached.includes(name) ?? false, undefined)
     case 'inline-policy': {
       const document = roleOf(survey, of)?.inline[name]
-      return standing(document !== undefined, differs('its statements differ', document, desired))
+      return standing(
+        document !== undefined,
+        differs('its statements differ', isInJournal ? document : withoutZonalShift(document), desired),
+      )
     }
     case 'instance-profile': {
       const profile = survey.instanceProfile
@@ -85,6 +89,8 @@ export function observeResource(resource: Resource, survey: Survey): Standing {
     case 'definition':
       return standing(kubernetes.sharedDefinitions.includes(name), undefined)
     case 'release': {
+      const found = foundRelease(survey)
+      if (found) return standing(true, found.version === desired?.['version'] ? undefined : `it is ${found.version}`)
       const exists = kubernetes.karpenter.some(({ namespace }) => namespace === of) || kubernetes.hasRelease
       const isCurrent = kubernetes.journal?.release === releaseHash(resource)
       return standing(exists, isCurrent ? undefined : 'its version or values differ')
@@ -112,15 +118,4 @@ export const releaseHash = ({ of, value, desired }: Pick<Resource, 'of' | 'value
 
 function roleOf({ nodeRole, controllerRole }: Survey, name: ResourceRef['of']) {
   return [nodeRole, controllerRole].find((role) => role?.name === name)
-}
-
-/** AWS writes a list of one as its element, and keeps no order of lists. */
-function normalized(value: unknown): unknown {
-  if (Array.isArray(value)) {
-    const sorted = value.map(normalized).sort((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1))
-    return sorted.length === 1 ? sorted[0] : sorted
-  }
-  if (value !== null && typeof value === 'object')
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, normalized(inner)]))
-  return value
 }

@@ -2,6 +2,7 @@
 // what it made; a difference in something foreign is refused.
 import type { Survey } from '../survey/survey.ts'
 import { type Choices, choose } from './choose.ts'
+import { foundRelease } from './controller-role.ts'
 import { type HandOverStep, planHandOver } from './hand-over.ts'
 import { observeResource } from './observe.ts'
 import type { Options, Refusal } from './options.ts'
@@ -46,6 +47,14 @@ export const isNothingToDo = ({ steps, handOver }: Plan): boolean =>
 
 function decideStep(resource: Resource, survey: Survey, { isUpgrade }: Options): Step | Refusal {
   const { is, what, isOurs } = observeResource(resource, survey)
+  const found = foundRelease(survey)
+  if (is === 'absent' && found)
+    return {
+      code: 'CAPT_KARPENTER_FOREIGN',
+      field: `${resource.type} ${resource.name}`,
+      message: `it does not exist, and capt did not install the Karpenter in namespace ${found.namespace}`,
+      hint: `let what installed Karpenter make it; modules/karpenter: terraform apply`,
+    }
   if (is === 'absent') return { resource, do: 'create', reason: 'not there', isOurs: true }
   const kept = (reason: string): Step => ({ resource, do: 'keep', reason, isOurs })
   if (is === 'same') return kept(isOurs ? 'made by capt' : 'found, and stays when capt uninstalls')
@@ -56,6 +65,8 @@ function decideStep(resource: Resource, survey: Survey, { isUpgrade }: Options):
     code: 'CAPT_KARPENTER_FOREIGN',
     field: `${resource.type} ${resource.name}`,
     message: `it exists, capt did not make it, and ${what}`,
-    hint: 'bring it in order or remove it, then run the command again; capt changes only what it made',
+    hint: found
+      ? 'let what installed Karpenter change it; modules/karpenter: set helm_chart_version and run terraform apply'
+      : 'bring it in order or remove it, then run the command again; capt changes only what it made',
   }
 }

@@ -1,9 +1,6 @@
 // Everything an installation consists of, in the order in which it is made, from the choices alone.
 import {
   compareVersions,
-  controllerTrust,
-  inlineControllerPolicy,
-  interruptionQueue,
   KARPENTER_DEFINITIONS,
   KARPENTER_RELEASE,
   nodeRolePolicies,
@@ -15,10 +12,10 @@ import type { ResourceRef } from '../journal.ts'
 import { FLUX_NAMESPACE } from '../kinds.ts'
 import type { Survey } from '../survey/survey.ts'
 import type { Choices } from './choose.ts'
+import { foundRelease, policyOf, queueOf, roleArn, SERVICE_ACCOUNT, trustOf } from './controller-role.ts'
 import type { Options } from './options.ts'
 import { poolResources, usesSpot } from './pools.ts'
 
-const SERVICE_ACCOUNT = 'karpenter'
 const SPOT_ROLE = 'AWSServiceRoleForEC2Spot'
 
 /** One thing as it should be. */
@@ -33,9 +30,6 @@ export interface ReleaseSettings extends Readonly<Record<string, unknown>> {
   readonly version: string
   readonly values: Values
 }
-
-const roleArn = ({ partition, accountId }: Survey, name: string): string =>
-  `arn:${partition}:iam::${accountId}:role/${name}`
 
 export function resourcesFor(survey: Survey, choices: Choices, options: Options): readonly Resource[] {
   const { namespace, subnets, securityGroup, discoveryTag } = choices
@@ -70,7 +64,8 @@ export function resourcesFor(survey: Survey, choices: Choices, options: Options)
       desired: { version: choices.version.value, values: chartValues(survey, choices) } satisfies ReleaseSettings,
       about: `chart ${choices.version.value} by ${choices.installer.value === 'flux' ? 'Flux' : 'helm'}, ${choices.replicas} replicas`,
     },
-    ...poolResources(survey, choices, options),
+    // Whatever brought Karpenter brings its pools too.
+    ...(foundRelease(survey) && !options.pools ? [] : poolResources(survey, choices, options)),
   ]
 }
 
@@ -111,12 +106,8 @@ function nodeSide(survey: Survey, { names, access, version }: Choices): readonly
   ]
 }
 
-function queueOf({ partition, region, accountId, cluster }: Survey, { version }: Choices) {
-  return interruptionQueue({ version: version.value, clusterName: cluster.name, partition, region, accountId })
-}
-
 function queueSide(survey: Survey, choices: Choices): readonly Resource[] {
-  const queue = queueOf(survey, choices)
+  const queue = queueOf(survey, choices.version.value)
   return [
     {
       type: 'queue',
@@ -156,32 +147,11 @@ function controllerSide(survey: Survey, choices: Choices): readonly Resource[] {
       type: 'inline-policy',
       name: names.controllerPolicy,
       of: names.controllerRole,
-      desired: { ...policyOf(survey, choices) },
+      desired: { ...policyOf(survey, choices.version.value) },
       about: `for Karpenter ${choices.version.value}, bound to this cluster`,
     },
     ...(identity.value === 'pod-identity' ? [association] : []),
   ]
-}
-
-export function trustOf({ partition, accountId, cluster }: Survey, { identity, namespace }: Choices) {
-  // A cluster without an issuer is refused before this is used.
-  const issuer = cluster.issuer ?? 'https://none'
-  return identity.value === 'irsa'
-    ? controllerTrust({ identity: 'irsa', partition, accountId, issuer, namespace: namespace.value })
-    : controllerTrust({ identity: 'podIdentity', clusterArn: cluster.arn, accountId })
-}
-
-export function policyOf(survey: Survey, choices: Choices) {
-  const { partition, region, accountId, cluster } = survey
-  return inlineControllerPolicy(choices.version.value, {
-    partition,
-    region,
-    accountId,
-    clusterName: cluster.name,
-    nodeRoleArn: roleArn(survey, choices.names.nodeRole),
-    queueArn: queueOf(survey, choices).arn,
-    ownInstanceProfile: true,
-  })
 }
 
 export function chartValues(

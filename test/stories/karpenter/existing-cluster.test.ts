@@ -8,6 +8,7 @@ import { type ConfigMap, ConfigMapKind, DeploymentKind, type KindRef, NodeKind, 
 import { type Shipped, shippedProgram, waitUntil } from '../../shipped/support.ts'
 import { CLUSTER, type ExistingCluster, REGION, startExistingCluster } from '../../support/aws/existing-cluster.ts'
 import { findMoto } from '../../support/aws/moto.ts'
+import { readModule } from '../../support/karpenter-module.ts'
 import type { Ran } from '../../support/tools.ts'
 
 const program = findMoto()
@@ -144,6 +145,37 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     await site.iam('DeleteRole', { RoleName: 'KarpenterNodeRole-demo' })
     assert.match(out, /IAM role KarpenterNodeRole-demo +keep +.*found, and stays when capt uninstalls/)
     assert.match(out, /IAM role KarpenterControllerRole-demo +create/)
+  })
+
+  it('finds the role that modules/karpenter writes, and follows its trust', async () => {
+    const issuer = /issuer":"https:\/\/([^"]+)/.exec(JSON.stringify((await site.account())['cluster']))![1]!
+    const account = '123456789012'
+    const filled = (name: string) => {
+      const values: Readonly<Record<string, string>> = {
+        partition: 'aws',
+        region: REGION,
+        account_id: account,
+        cluster_name: CLUSTER,
+        node_role_arn: `arn:aws:iam::${account}:role/KarpenterNodeRole-demo`,
+        queue_arn: `arn:aws:sqs:${REGION}:${account}:Karpenter-demo`,
+        oidc_provider_arn: `arn:aws:iam::${account}:oidc-provider/${issuer}`,
+        issuer,
+        namespace: 'platform',
+        service_account: 'karpenter',
+      }
+      const text = readModule(`policies/${name}.json.tftpl`)
+      return text.replace(/\$\{(\w+)\}/g, (_all, key: string) => values[key] ?? assert.fail(key))
+    }
+    const role = { RoleName: 'KarpenterControllerRole-demo' }
+    const policy = { ...role, PolicyName: 'KarpenterControllerPolicy-demo' }
+    await site.iam('CreateRole', { ...role, AssumeRolePolicyDocument: filled('controller-trust-irsa') })
+    await site.iam('PutRolePolicy', { ...policy, PolicyDocument: filled('controller-1.12') })
+    const { out } = await ok('plan')
+    await site.iam('DeleteRolePolicy', policy)
+    await site.iam('DeleteRole', role)
+    assert.match(out, /namespace +platform: the role of the controller is there and trusts it/)
+    assert.match(out, /IAM policy KarpenterControllerPolicy-demo +keep +.*found, and stays when capt uninstalls/)
+    assert.deepEqual(await site.account(), untouched)
   })
 
   async function groupsOfVpc(): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 // Proves that Karpenter works in a cluster: controller, placement, credentials, pools, and on request a new node.
-import { checkInstallation, probe, readJournal } from '#karpenter'
+import { checkInstallation, findNamespace, probe, readJournal } from '#karpenter'
 import { type Command, EXIT } from '../../command.ts'
 import { renderChecks } from '../../karpenter/checks.ts'
 import { atSite, SITE_OPTIONS, WAIT_OPTION } from '../../karpenter/karpenter.ts'
@@ -24,14 +24,17 @@ export const command: Command = {
       type: 'string',
       short: 'n',
       value: 'NAME',
-      about: 'Namespace of Karpenter; where capt installed it, or kube-system, otherwise.',
+      about: 'Namespace of Karpenter; where capt installed it, or where it runs, otherwise.',
     },
   },
   async run(args, io) {
     const output = outputOf(args, ['json', 'yaml'])
     return await atSite('karpenter verify', args, io, async (site) => {
       const { namespace } = args.values
-      const where = typeof namespace === 'string' ? namespace : (await readJournal(site.objects))?.journal.namespace
+      const where =
+        typeof namespace === 'string'
+          ? namespace
+          : ((await readJournal(site.objects))?.journal.namespace ?? (await findNamespace(site.objects)))
       const checks = [...(await checkInstallation(site.objects, where ?? 'kube-system'))]
       const isFine = () => checks.every((check) => check.isFine)
       if (args.values['probe'] === true && isFine()) checks.push(await probe(site, String(args.values['pool'])))
