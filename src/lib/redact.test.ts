@@ -15,6 +15,8 @@ describe('redaction', () => {
     ['a private key', 'key -----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- end', 'key …redacted… end'],
   ] as const) {
     it(`masks ${what}`, () => assert.equal(redact(text), expected))
+    it(`leaves ${what} that is masked as it is, with what follows`, () =>
+      assert.equal(redact(`${expected}: no.`), `${expected}: no.`))
   }
 
   for (const text of [

@@ -11,7 +11,7 @@ const SHAPES: readonly [RegExp, string][] = [
   [/\b(X-Amz-(?:Signature|Credential|Security-Token))=[^&\s"']+/gi, `$1=${MASK}`],
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s/:@]+):[^\s/@]+@/gi, `$1:${MASK}@`],
   [
-    /(["']?\b[\w-]*(?:password|passwd|secret[_-]?access[_-]?key|session[_-]?token|client[_-]?secret|api[_-]?key|token)["']?\s*[=:]\s*)(?!(?:Required|Invalid|Forbidden|Unsupported|Duplicate|Too|Not)\b)("[^"\n]*"|'[^'\n]*'|[^\s,;&"'}]+)/gi,
+    /(["']?\b[\w-]*(?:password|passwd|secret[_-]?access[_-]?key|session[_-]?token|client[_-]?secret|api[_-]?key|token)["']?\s*[=:]\s*)(?!(?:Required|Invalid|Forbidden|Unsupported|Duplicate|Too|Not)\b)(…redacted…|"[^"\n]*"|'[^'\n]*'|[^\s,;&"'}]+)/gi,
     `$1${MASK}`,
   ],
 ]

@@ -17,6 +17,7 @@ const object = (kind: string, more: object = {}, metadata: object = {}): AnyObje
     ...more,
   }) as AnyObject
 const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' }
+const owned = { ...gone, ownerReferences: [{ kind: 'CAPTCluster', name: 'demo', controller: true }] }
 const warning = (reason: string, message = 'text') => ({ type: 'Warning', reason, message }) as const
 const ready = { type: 'Normal', reason: 'Ready', message: 'AddonDelivery demo is ready' } as const
 const withError = { status: { stages: [{ name: 'flux', lastError: { code: 'X', message: 'm' } }] } }
@@ -31,6 +32,21 @@ describe('a notice', () => {
     ['a run that works again', object('WorkspaceTemplateApply', { status: { lastError: {} } }), ready, 'Recovered'],
     ['a plan that waits', object('WorkspaceTemplateApply'), warning('ApprovalRequired'), 'ApprovalNeeded'],
     ['drift', object('WorkspaceTemplateApply'), warning('Drifted'), 'DriftDetected'],
+    ['drift that is gone', object('WorkspaceTemplateApply'), { ...ready, reason: 'DriftEnded' }, 'Recovered'],
+    ['a plan that a person denied', object('WorkspaceTemplateApply'), warning('PlanDenied'), undefined],
+    [
+      'a destroy that is tried again',
+      object('WorkspaceTemplateApply', {}, gone),
+      warning('RetryScheduled'),
+      'RunFailed',
+    ],
+    ['a destroy that stopped', object('WorkspaceTemplateApply', {}, gone), warning('DestroyFailed'), 'DeletionStuck'],
+    [
+      'a destroy whose owner reports it',
+      object('WorkspaceTemplateApply', {}, owned),
+      warning('DestroyFailed'),
+      undefined,
+    ],
     ['a drift check without an answer', object('WorkspaceTemplateApply'), warning('CannotTell'), undefined],
     ['a variable that nothing declares', object('WorkspaceTemplateApply'), warning('VariableUndeclared'), undefined],
     ['a deletion that stopped', object('CAPTControlPlane', {}, gone), warning('AddonsNotRemoved'), 'DeletionStuck'],

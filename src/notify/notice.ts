@@ -48,17 +48,22 @@ const IGNORED = new Set([
   'CannotTell',
   'PendingChange',
   'UpstreamMoved',
+  'PlanDenied',
 ])
 
 function typeOf(about: AnyObject, { type, reason }: Event, hasFailed: () => boolean): NoticeType | undefined {
-  if (type === 'Normal')
+  if (type === 'Normal') {
+    if (reason === 'DriftEnded') return 'Recovered'
     return reason === 'Ready' && recovers(about) && (wasTroubled(about) || hasFailed()) ? 'Recovered' : undefined
+  }
   if (IGNORED.has(reason)) return undefined
   const isDeleting = about.metadata.deletionTimestamp !== undefined
   switch (about.kind) {
     case WorkspaceTemplateApply.kind:
       if (reason === 'ApprovalRequired') return 'ApprovalNeeded'
-      return reason.startsWith('Drift') ? 'DriftDetected' : 'RunFailed'
+      if (reason.startsWith('Drift')) return 'DriftDetected'
+      if (!isDeleting || reason === 'RetryScheduled') return 'RunFailed'
+      return isReportedByOwner(about) ? undefined : 'DeletionStuck'
     case AddonDelivery.kind:
       return isDeleting || reason === 'LeftBehind' ? 'DeletionStuck' : 'StageFailed'
     case CAPTCluster.kind:
@@ -69,6 +74,12 @@ function typeOf(about: AnyObject, { type, reason }: Event, hasFailed: () => bool
       return undefined
   }
 }
+
+/** The deletion of the owner is stuck with that of the apply, and its notice has every way out. */
+const isReportedByOwner = ({ metadata: { ownerReferences = [] } }: AnyObject): boolean =>
+  ownerReferences.some(
+    ({ kind, controller }) => controller === true && (kind === CAPTCluster.kind || kind === CAPTControlPlane.kind),
+  )
 
 const recovers = ({ kind }: AnyObject): boolean => kind === AddonDelivery.kind || kind === WorkspaceTemplateApply.kind
 

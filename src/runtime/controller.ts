@@ -37,6 +37,8 @@ export interface StatusReport {
   readonly failed?: readonly FailedAttempt[]
   /** Warnings about what a condition has begun to say; the controller reports each once. */
   readonly warnings?: readonly Omit<FailedAttempt, 'class'>[]
+  /** Normal events about what is over; the controller reports each once. */
+  readonly ended?: readonly Pick<FailedAttempt, 'reason' | 'message'>[]
 }
 
 /** Another kind whose events wake objects of the controller's kind. */

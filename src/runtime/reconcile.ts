@@ -126,10 +126,10 @@ async function report(
   if (type === false) return {}
   const thrown = outcome.fault === undefined || hidden ? [] : [toFailedAttempt(outcome.fault)]
   const failed = [...thrown, ...(outcome.status.failed ?? [])]
-  const warnings = change ? (outcome.status.warnings ?? []) : []
+  const { warnings = [], ended = [] } = change ? outcome.status : {}
   if (!change && failed.length === 0) return {}
   const now = change?.conditions ?? []
-  announce(world.events, { before: latest, type, now, decision: outcome.decision, failed, warnings })
+  announce(world.events, { before: latest, type, now, decision: outcome.decision, failed, warnings, ended })
   return { failed }
 }
 

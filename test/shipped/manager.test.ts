@@ -2,31 +2,17 @@
 // finds one too, its runs reach the same API server as the manager itself.
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { parse, stringify } from 'yaml'
-import {
-  ALL_KINDS,
-  type AnyObject,
-  conditionOf,
-  EventKind,
-  NamespaceKind,
-  type Secret,
-  SecretKind,
-  toCustomResourceDefinition,
-  WorkspaceTemplate,
-  WorkspaceTemplateApply,
-} from '#api'
+import { ALL_KINDS, conditionOf, toCustomResourceDefinition, WorkspaceTemplate, WorkspaceTemplateApply } from '#api'
 import { type ApiServer, startApiServer } from '#apiserver'
 import { clusterDefinition, convertCluster, resourceSetDefinitions } from '#core'
 import { type Connection, connect, loadKubeconfig } from '#kube'
 import { writeSecret } from '#lib'
 import { anApply, aTemplate } from '#testing'
-import { planted } from '../support/secrets/planted.ts'
 import { findTool } from '../support/tools.ts'
 import { freePort, type Shipped, shippedProgram, waitUntil } from './support.ts'
 
@@ -108,57 +94,6 @@ describe('capt manager', { skip }, () => {
     assert.equal(last.plan?.add, 0)
     assert.notEqual(last.run?.id, before.run?.id)
     assert.equal(await manager.stop(), 0, manager.err())
-  })
-
-  it('posts the failed run of a namespace without a webhook to its own, and nothing to a private address that a tenant names', async () => {
-    const posts: string[] = []
-    const sink = createServer((request, response) => {
-      request.setEncoding('utf8').on('data', (text: string) => posts.push(text))
-      request.on('end', () => response.writeHead(204).end())
-    })
-    await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
-    const address = `127.0.0.1:${(sink.address() as AddressInfo).port}/${planted('hook')}`
-    const webhook = (namespace: string, name: string, url: string): Secret => ({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { namespace, name },
-      data: { url: Buffer.from(url).toString('base64') },
-    })
-    await connection.objects.create(NamespaceKind, {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: 'tenant' },
-    })
-    await connection.objects.create<Secret>(SecretKind, webhook('default', 'fallback', `http://${address}`))
-    await connection.objects.create<Secret>(SecretKind, webhook('tenant', 'capt-notification', `https://${address}`))
-    const flags = ['--kubeconfig', 'mgmt.yaml', '--health-probe-bind-address', '0']
-    const manager = shipped.start(['manager', ...flags, '--notification-secret', 'default/fallback'])
-    const failing = 'resource "terraform_data" "x" {\n  input = file("absent")\n}'
-    for (const namespace of ['default', 'tenant']) {
-      const at = { name: 'failing', namespace }
-      await connection.objects.create(WorkspaceTemplate, aTemplate(failing, {}, at))
-      await connection.objects.create(WorkspaceTemplateApply, anApply({ templateRef: { name: 'failing' } }, at))
-    }
-    const refused = async () => {
-      for await (const { reason, note } of connection.objects.list<AnyObject & { reason: string; note: string }>(
-        EventKind,
-        { namespace: 'tenant' },
-      ))
-        if (reason === 'NotificationFailed') return note
-      return undefined
-    }
-    const isOver = async () => posts.length > 0 && (await refused()) !== undefined
-    await waitUntil('both notices', isOver, 60_000, () => `${posts.length} posts\n${manager.err().slice(-3000)}`)
-    assert.equal(await manager.stop(), 0, manager.err())
-    sink.close()
-    assert.equal(await refused(), 'The notice RunFailed was not delivered: the sink is in a private network')
-    assert.deepEqual(
-      posts.map((text) => {
-        const { type, namespace, object } = (JSON.parse(text) as { capt: Record<string, { name: string }> }).capt
-        return [type, namespace, object?.name]
-      }),
-      [['RunFailed', 'default', 'failing']],
-    )
   })
 
   it('switches its log to debug and back, fails /healthz when its event loop stood still, renews its certificate, and fails /readyz alone while the API server is away', async () => {

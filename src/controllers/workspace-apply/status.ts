@@ -59,6 +59,7 @@ export function statusOf(observed: Observed, decision: Decision<Action>): Status
       ...[undeclared, drift].flatMap(({ draft, isNew }) => (draft && isNew ? [draft] : [])),
       ...approval.warnings,
     ],
+    ended: drift.isOver ? [{ reason: 'DriftEnded', message: 'What Terraform manages is as it was applied again' }] : [],
   }
 }
 

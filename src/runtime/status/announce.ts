@@ -1,5 +1,5 @@
 // Events about an object: a Warning for every failed attempt and for every new stop, and a Normal event when its summary
-// changes. Repeats have the same words, so the recorder counts them in one series.
+// changes or something is over. Repeats have the same words, so the recorder counts them in one series.
 import { type AnyObject, type Condition, conditionOf } from '#api'
 import type { Events } from '#kube'
 import type { FailedAttempt } from '../controller.ts'
@@ -15,16 +15,18 @@ interface Announcement {
   readonly decision: Decision<unknown> | undefined
   readonly failed: readonly FailedAttempt[]
   readonly warnings: readonly Omit<FailedAttempt, 'class'>[]
+  readonly ended: readonly Pick<FailedAttempt, 'reason' | 'message'>[]
 }
 
 /** A note longer than this is cut by the API: the cause is shortened before the remedy is. */
 const MAX_TEXT = 900
 
 export function announce(events: Events, announcement: Announcement): void {
-  const { before, type, now, decision, failed, warnings } = announcement
+  const { before, type, now, decision, failed, warnings, ended } = announcement
   const { kind, metadata } = before
   const warn = (reason: string, message: string) => events.emit(before, { type: 'Warning', reason, message })
   for (const { reason, message, hint } of [...failed, ...warnings]) warn(reason, eventText(message, hint))
+  for (const { reason, message } of ended) events.emit(before, { type: 'Normal', reason, message })
   const summary = now.find((condition) => condition.type === type)
   if (!summary || failed.length > 0) return
   const { status, reason, message } = summary

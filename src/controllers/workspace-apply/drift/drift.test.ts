@@ -415,6 +415,19 @@ describe('What is reported about drift', () => {
     assert.equal(driftCondition(observed(on('Report', found(report())), { apply: after })).isNew, false)
   })
 
+  it('is over, once, when a later check finds nothing or a run has applied', () => {
+    const before = (status: string) =>
+      ({ ...apply(), status: { conditions: [{ type: 'Drifted', status }] } }) as unknown as WorkspaceTemplateApply
+    for (const [status, answer, isOver] of [
+      ['True', found(report({ result: 'InSync' })), true],
+      ['True', undefined, true],
+      ['True', found(report()), false],
+      ['False', found(report({ result: 'InSync' })), false],
+      ['Unknown', undefined, false],
+    ] as const)
+      assert.equal(driftCondition(observed(on('Report', answer), { apply: before(status) })).isOver, isOver)
+  })
+
   it('has the counts, the first changes and the mode in the status, and nothing when it is off', () => {
     assert.partialDeepStrictEqual(driftStatus(observed(on('Report', found(report()))))!, {
       mode: 'Report',

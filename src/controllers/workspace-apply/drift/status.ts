@@ -33,8 +33,15 @@ export function driftStatus({ apply, drift }: Observed): Readonly<Record<string,
   }
 }
 
-/** The condition, left out where drift was never looked for, and whether it is new. */
-export function driftCondition(observed: Observed): { readonly draft?: ConditionDraft; readonly isNew: boolean } {
+interface DriftCondition {
+  /** Left out where drift was never looked for. */
+  readonly draft?: ConditionDraft
+  readonly isNew: boolean
+  /** Drift was reported before, and is gone. */
+  readonly isOver?: boolean
+}
+
+export function driftCondition(observed: Observed): DriftCondition {
   const { apply, drift } = observed
   const before = conditionOf(apply, TYPE)
   if (!drift.settings) {
@@ -43,7 +50,8 @@ export function driftCondition(observed: Observed): { readonly draft?: Condition
   }
   const draft = draftOf(observed)
   const isNew = before?.reason !== draft.reason || before.message !== draft.message
-  return { draft, isNew: isNew && !QUIET.includes(draft.reason) }
+  const isOver = before?.status === 'True' && draft.status === 'False'
+  return { draft, isNew: isNew && !QUIET.includes(draft.reason), isOver }
 }
 
 const QUIET: readonly string[] = ['InSync', 'NotChecked']
