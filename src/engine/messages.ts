@@ -1,7 +1,7 @@
 // Reads Terraform's JSON lines: what is planned, what is done, what went wrong. Pure; unknown types are ignored, a
 // line that is not JSON is somebody's chatter and is kept as text.
-import { isPlainObject } from '#lib'
 import { type PlannedChange, reasonText } from './runner/plan/changes.ts'
+import { type Fields, fieldsOf, textOf } from './runner/plan/fields.ts'
 
 export interface PlanCounts {
   readonly add: number
@@ -27,10 +27,6 @@ export type Message =
   | { readonly is: 'errored'; readonly address: string; readonly action: string; readonly text: string }
   | { readonly is: 'diagnostic'; readonly level: 'error' | 'warning'; readonly diagnostic: Diagnostic }
   | { readonly is: 'text'; readonly text: string }
-
-type Fields = Readonly<Record<string, unknown>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? value : {})
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export function readMessage(line: string): Message | undefined {
   if (line.trim() === '') return undefined

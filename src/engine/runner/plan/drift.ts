@@ -1,6 +1,8 @@
 // What a plan says about drift: which of its changes undo what somebody else did, which follow from other inputs, and which
 // from a floating input that resolved differently. Pure: plan, saved state and whether the inputs are those last applied.
 import { isPlainObject, type Json, jsonEqual } from '#lib'
+import { hasMark } from './diff.ts'
+import { type Fields, fieldsOf, listOf, textOf } from './fields.ts'
 import { movedData } from './moved-data.ts'
 import { actionOf } from './plan-json.ts'
 
@@ -22,11 +24,6 @@ export interface DriftFinding {
   /** Data sources that resolved differently and that a change depends on. */
   readonly sources: readonly string[]
 }
-
-type Fields = Readonly<Record<string, Json>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? (value as Fields) : {})
-const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** `state`: the text that the plan was made from. `isAsApplied`: the inputs are those that were last applied. */
 export function findDrift(parsed: unknown, state: string | undefined, isAsApplied: boolean): DriftFinding {
@@ -74,15 +71,9 @@ function restores(change: Fields, drift: Fields): boolean {
   const recorded = fieldsOf(drift['before'])
   const unknown = fieldsOf(change['after_unknown'])
   return Object.entries(fieldsOf(change['after'])).every(([name, value]) => {
-    if (isMarked(unknown[name]) || isSame(before[name], value)) return true
+    if (hasMark(unknown[name]) || isSame(before[name], value)) return true
     return isSame(recorded[name], value)
   })
-}
-
-/** Something below it is known only after the apply. */
-function isMarked(mark: Json | undefined): boolean {
-  if (Array.isArray(mark)) return mark.some(isMarked)
-  return mark === true || Object.values(fieldsOf(mark)).some(isMarked)
 }
 
 /** What is not set is null in a plan, and in a state often the empty value of its type. */

@@ -1,9 +1,8 @@
 // Data sources whose values differ between the saved state and what a plan has just read. Pure.
-import { isPlainObject, type Json, jsonEqual, parseJson } from '#lib'
+import { type Json, jsonEqual, parseJson } from '#lib'
+import { type Fields, fieldsOf, listOf } from './fields.ts'
 
-type Fields = Readonly<Record<string, Json>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? (value as Fields) : {})
-const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : [])
+const itemsOf = (value: unknown): readonly Fields[] => listOf(value).map(fieldsOf)
 
 /** Their addresses, sorted. One that the state does not have yet is not counted. */
 export function movedData(plan: Fields, state: string | undefined): readonly string[] {
@@ -20,18 +19,18 @@ export function movedData(plan: Fields, state: string | undefined): readonly str
 }
 
 function dataOf(module: Fields): readonly { readonly address: string; readonly values: Fields }[] {
-  const own = listOf(module['resources'])
+  const own = itemsOf(module['resources'])
     .filter(({ mode }) => mode === 'data')
     .map(({ address, values }) => ({ address: String(address), values: fieldsOf(values) }))
-  return [...own, ...listOf(module['child_modules']).flatMap(dataOf)]
+  return [...own, ...itemsOf(module['child_modules']).flatMap(dataOf)]
 }
 
 function savedData(state: string | undefined): ReadonlyMap<string, Fields> {
-  const resources = listOf(fieldsOf(parse(state))['resources']).filter(({ mode }) => mode === 'data')
+  const resources = itemsOf(fieldsOf(parse(state))['resources']).filter(({ mode }) => mode === 'data')
   return new Map(
     resources.flatMap(({ module, type, name, instances }) => {
       const base = `${typeof module === 'string' ? `${module}.` : ''}data.${String(type)}.${String(name)}`
-      return listOf(instances).map(({ index_key: key, attributes }): [string, Fields] => [
+      return itemsOf(instances).map(({ index_key: key, attributes }): [string, Fields] => [
         key === undefined ? base : `${base}[${JSON.stringify(key)}]`,
         Object.fromEntries(Object.entries(fieldsOf(attributes)).map(([field, value]) => [field, unwrap(value)])),
       ])

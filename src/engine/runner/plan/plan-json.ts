@@ -1,9 +1,10 @@
 // Reads the answer of `terraform show -json` for a plan: the changes with their attributes, which texts are secret by the
 // plan's own marks, and what the plan is identified by. Pure.
-import { isPlainObject, type Json } from '#lib'
+import type { Json } from '#lib'
 import { stringsIn } from '../../secrets.ts'
 import { type PlannedChange, reasonText } from './changes.ts'
 import { diffLines, hasMark } from './diff.ts'
+import { type Fields, fieldsOf, listOf, textOf } from './fields.ts'
 
 export interface DetailedChange extends PlannedChange {
   /** Attributes, in the layout of `terraform plan`. */
@@ -21,11 +22,6 @@ export interface PlanDetail {
   /** All that makes this plan another than others: every value before and after. It contains secrets. */
   readonly content: unknown
 }
-
-type Fields = Readonly<Record<string, Json>>
-const fieldsOf = (value: unknown): Fields => (isPlainObject(value) ? (value as Fields) : {})
-const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export function readPlanJson(parsed: unknown): PlanDetail {
   const plan = fieldsOf(parsed)
