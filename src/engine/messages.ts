@@ -182,13 +182,9 @@ export class Progress {
     return add + change + destroy + 2 * replace
   }
 
-  get done(): number {
-    return this.#steps
-  }
-
   /** `31 of 54`; empty as long as nothing is planned. */
   get text(): string {
-    return this.total === 0 ? '' : `${Math.min(this.done, this.total)} of ${this.total}`
+    return this.total === 0 ? '' : `${Math.min(this.#steps, this.total)} of ${this.total}`
   }
 
   /** The resource that Terraform began last. */

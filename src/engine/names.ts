@@ -46,6 +46,9 @@ export const runCopyName = (suffix: string, serial: number, run: string, part: n
   `capt-state-${suffix}-${serial}-${run.slice(0, 8)}-${part}`
 export const stateName = (suffix: string, part = 0): string =>
   part === 0 ? `tfstate-default-${suffix}` : `tfstate-default-${suffix}-part-${part}`
+/** The Secrets of a state of so many parts. */
+export const stateNames = (suffix: string, parts: number): readonly string[] =>
+  Array.from({ length: parts }, (_, part) => stateName(suffix, part))
 /**
  * Names that a run in a Job writes to. Its role lists them, so they are fixed: a name made from what is stored cannot be
  * listed beforehand. Each reference in the record names its slots.

@@ -12,6 +12,15 @@ export interface Owner extends ObjectKey {
   readonly checks?: string
 }
 
+/** Of a workspace whose objects are there already: only its name counts. */
+export const toOwner = ({ namespace, name }: ObjectKey): Owner => ({
+  namespace,
+  name,
+  uid: '',
+  apiVersion: '',
+  kind: '',
+})
+
 /** Metadata of an object kept for a workspace: owned, labelled, and held by our finalizer. */
 export function keptMetadata(owner: Owner, name: string, part: Part) {
   const reference: OwnerReference = {

@@ -2,10 +2,11 @@
 // holds it, and a page with the commands. Pure: a held workspace in, files out.
 import { normalize, posix } from 'node:path'
 import { CaptError, canonicalJson } from '#lib'
-import { suffixOf, WORKSPACE_TAG } from '../names.ts'
+import { suffixOf } from '../names.ts'
 import { declaredVariables } from '../render/variables.ts'
+import { OVERRIDE_FILE } from '../runner/inputs/layout.ts'
 import { backendFile, type SortedArguments, sortArguments } from '../runner/process/arguments.ts'
-import { allowedEnvironment } from '../runner/process/environment.ts'
+import { allowedEnvironment, tagVariables } from '../runner/process/environment.ts'
 import { STATE_FILE } from '../runner/state/state-files.ts'
 import type { HeldWorkspace } from './read-workspace.ts'
 import { renderReadme } from './readme.ts'
@@ -31,8 +32,6 @@ export interface RootModule {
   readonly notes: readonly string[]
 }
 
-/** Written by a run for templates that name the local backend. */
-const OVERRIDE_FILE = 'capt_backend_override.tf.json'
 const BACKEND_FILE = 'capt_backend.tf.json'
 const LOCK_FILE = '.terraform.lock.hcl'
 const README = 'README.md'
@@ -128,11 +127,7 @@ function plainEnvironment(env: Readonly<Record<string, string>>): Readonly<Recor
 /** The tags that a run gives to all AWS resources: a plan without them would remove them. */
 function tagsOf({ workspaceId, bundle }: HeldWorkspace, own: OwnFiles): Readonly<Record<string, string>> {
   const usesAws = /^provider ".*\/hashicorp\/aws"/m.test(own.get(LOCK_FILE) ?? '')
-  if (!usesAws) return {}
-  return {
-    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
-    [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: bundle.workspace.name,
-  }
+  return usesAws ? tagVariables(workspaceId, bundle.workspace) : {}
 }
 
 function kubernetesBackend({ key }: HeldWorkspace): string {

@@ -34,6 +34,12 @@ interface Class {
   readonly matches: RegExp
 }
 
+const INVALID = {
+  kind: 'user',
+  code: 'CAPT_TF_INVALID',
+  hint: 'correct the template or its variables; a change starts the next run',
+} as const
+
 /** First match wins, so the narrow ones come first. */
 const CLASSES: readonly Class[] = [
   {
@@ -110,9 +116,7 @@ const CLASSES: readonly Class[] = [
     matches: /\w*AlreadyExists\b|already exists/i,
   },
   {
-    kind: 'user',
-    code: 'CAPT_TF_INVALID',
-    hint: 'correct the template or its variables; a change starts the next run',
+    ...INVALID,
     matches:
       /InvalidParameter|ValidationE(?:rror|xception)|MalformedPolicyDocument|BadRequest|InvalidRequest|StatusCode: 400|Unsupported (?:argument|block|attribute)|Invalid value|Invalid reference|is required/i,
   },
@@ -144,13 +148,7 @@ function classOf(error: Diagnostic, stage: Stage): Omit<Class, 'matches'> {
   const text = `${error.summary}\n${error.detail}`
   const found = CLASSES.find(({ matches }) => matches.test(text))
   if (found) return found
-  if (stage === 'init' || stage === 'plan') {
-    return {
-      kind: 'user',
-      code: 'CAPT_TF_INVALID',
-      hint: 'correct the template or its variables; a change starts the next run',
-    }
-  }
+  if (stage === 'init' || stage === 'plan') return INVALID
   return { kind: 'internal', code: 'CAPT_TF_FAILED', hint: 'capt logs shows the whole output' }
 }
 

@@ -10,7 +10,7 @@ import { RecordCache } from '../local/record-cache.ts'
 import { LEASE_SECONDS } from '../lock/lease.ts'
 import { observeLock, RENEW_MS, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
-import type { Owner } from '../owner.ts'
+import { type Owner, toOwner } from '../owner.ts'
 import type { Activity, ApplyFacts, Engine, ForgetOptions, StartRequest, WorkspaceView } from '../port.ts'
 import { defaultLimits } from '../queue/limits.ts'
 import { placeOf, placeOfOpen } from '../queue/place.ts'
@@ -292,7 +292,7 @@ export class JobEngine implements Engine {
     const run = seen.record.run!
     const record = await this.#plans.drop(key, addSuspects(seen.record, suspectsInFlight(seen.record.inFlight)))
     const closed = closeRun(record, phase, toTimestamp(this.#options.clock.now()), fault, run.runner === undefined)
-    if (!(await this.#records.write(asOwner(key), seen, closed))) return
+    if (!(await this.#records.write(toOwner(key), seen, closed))) return
     if (run.job) await deleteJob(this.#options.objects, run.job)
     this.#notify(key)
   }
@@ -307,7 +307,7 @@ export class JobEngine implements Engine {
     }
     // The runner reads it when it is asked to stop.
     const asked: RunRecord = { ...seen.record, run: { ...run, cancelling: true } }
-    if (!(await this.#records.write(asOwner(key), seen, asked))) return
+    if (!(await this.#records.write(toOwner(key), seen, asked))) return
     if (run.job) await stopJob(this.#options.objects, run.job)
     this.#checkLater(key)
   }
@@ -378,8 +378,6 @@ export class JobEngine implements Engine {
     for (const listener of this.#listeners) listener({ namespace, name })
   }
 }
-
-const asOwner = ({ namespace, name }: ObjectKey): Owner => ({ namespace, name, uid: '', apiVersion: '', kind: '' })
 
 function neverClaimed(): RunFault {
   return {

@@ -13,7 +13,7 @@ import {
   runCopyName,
   STATE_PARTS,
   slotName,
-  stateName,
+  stateNames,
   suffixOf,
   WORKSPACE_LABEL,
 } from '../names.ts'
@@ -60,10 +60,13 @@ export function renderIdentity(input: IdentityInput): Identity {
   const isNear = connectionSecret?.namespace === owner.namespace
   const own = [
     rule('', SecretKind.plural, SECRET_VERBS, [
-      ...secretNames(suffix, record),
+      ...fixedNames(suffix),
+      ...named(suffix, record),
       ...(connectionSecret && isNear ? [connectionSecret.name] : []),
     ]),
-    ...(speculativeFor === undefined ? [] : [rule('', SecretKind.plural, ['get'], targetNames(owner, speculativeFor))]),
+    ...(speculativeFor === undefined
+      ? []
+      : [rule('', SecretKind.plural, ['get'], fixedNames(suffixOf({ ...owner, name: speculativeFor })))]),
     rule('coordination.k8s.io', LeaseKind.plural, ['get', 'create', 'update', 'patch'], [leaseName(suffix)]),
     ...(owner.cluster === undefined ? [] : [rule('cluster.x-k8s.io', 'clusters', ['get'], [owner.cluster])]),
   ]
@@ -119,23 +122,12 @@ const rule = (group: string, resource: string, verbs: readonly string[], resourc
 /** Two more parts may be read than written: a read of the state looks beyond a gap. */
 const READ_BEYOND = 2
 
-const stateNames = (suffix: string): readonly string[] =>
-  Array.from({ length: STATE_PARTS + READ_BEYOND }, (_, part) => stateName(suffix, part))
-
-function targetNames({ namespace }: Owner, name: string): readonly string[] {
-  const suffix = suffixOf({ namespace, name })
-  // The slots hold the versions of its providers.
-  return [recordName(suffix), ...stateNames(suffix), ...ALL_SLOTS.map((slot) => slotName(suffix, slot))]
-}
-
-function secretNames(suffix: string, record: RunRecord): readonly string[] {
-  return [
-    recordName(suffix),
-    ...stateNames(suffix),
-    ...ALL_SLOTS.map((slot) => slotName(suffix, slot)),
-    ...named(suffix, record),
-  ]
-}
+/** What every workspace has. The slots also hold the versions of its providers, which a speculative run reads. */
+const fixedNames = (suffix: string): readonly string[] => [
+  recordName(suffix),
+  ...stateNames(suffix, STATE_PARTS + READ_BEYOND),
+  ...ALL_SLOTS.map((slot) => slotName(suffix, slot)),
+]
 
 /** What lies under a name made from its content: a run of the engine `local` stored it. */
 function named(suffix: string, record: RunRecord): readonly string[] {

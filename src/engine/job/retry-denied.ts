@@ -3,7 +3,7 @@
 import { type AnyObject, type KindRef, LeaseKind, SecretKind } from '#api'
 import { isKubeError, type Objects } from '#kube'
 import { type Clock, pause } from '#lib'
-import { ALL_SLOTS, leaseName, recordName, STATE_PARTS, slotName, stateName, suffixOf } from '../names.ts'
+import { ALL_SLOTS, leaseName, recordName, STATE_PARTS, slotName, stateNames, suffixOf } from '../names.ts'
 import type { ObjectKey } from '../workspace.ts'
 
 /** How long a runner waits for its role to be made again. */
@@ -47,6 +47,5 @@ export function retryDenied(objects: Objects, owner: ObjectKey, clock: Clock, sp
 }
 
 function secretNames(suffix: string): readonly string[] {
-  const states = Array.from({ length: STATE_PARTS }, (_, part) => stateName(suffix, part))
-  return [recordName(suffix), ...states, ...ALL_SLOTS.map((slot) => slotName(suffix, slot))]
+  return [recordName(suffix), ...stateNames(suffix, STATE_PARTS), ...ALL_SLOTS.map((slot) => slotName(suffix, slot))]
 }

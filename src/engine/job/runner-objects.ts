@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { type AnyObject, type KindRef, keyOf, keyText, SecretKind } from '#api'
 import { isKubeError, KubeError, type Objects, type Writable, type WriteOptions } from '#kube'
-import { CaptError } from '#lib'
 import { isHolder } from '../lock/lock.ts'
 import { ALL_SLOTS, SLOTS, STATE_PARTS, slotName, stateName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
+import { fenced } from '../state/fenced-state.ts'
 import { deleteHeld, stateTooLarge } from '../state/state-secrets.ts'
 import type { MountedSecret } from './run-secret.ts'
 
@@ -80,10 +80,4 @@ export function runnerObjects(objects: Objects, { owner, runId, credentials }: R
       return slot === undefined ? objects.apply(kind, object, how) : putSlot(object, slot)
     },
   } satisfies Objects
-}
-
-function fenced({ namespace, name }: Owner): CaptError {
-  return new CaptError('CAPT_STATE_FENCED', `another run works on the state of ${namespace}/${name} by now`, {
-    hint: `what this run made is in a copy beside the state: capt state list ${name} shows it`,
-  })
 }

@@ -2,6 +2,7 @@
 // of them, and only until the run is resumed.
 import type { Objects } from '#kube'
 import { type Clock, type Log, messageOf, type Timer } from '#lib'
+import { toOwner } from '../owner.ts'
 import type { RunRecord } from '../record/record.ts'
 import { readRecord, writeRecord } from '../record/record-store.ts'
 import { deletePlan, isExpired } from '../saved/plan.ts'
@@ -48,7 +49,7 @@ export function createExpiringPlans({ objects, clock, log, onDue }: ExpiringPlan
         const seen = await readRecord(objects, key)
         if (seen?.record.plan?.id !== plan.id) return true
         const { plan: _expired, ...record } = seen.record
-        return (await writeRecord(objects, { ...key, uid: '', apiVersion: '', kind: '' }, seen, record)) !== undefined
+        return (await writeRecord(objects, toOwner(key), seen, record)) !== undefined
       } catch (error) {
         log.warn('Deleting an expired plan failed', { error: messageOf(error) })
         return false

@@ -5,7 +5,7 @@ import { type Key, keyText } from '#api'
 import { messageOf, toTimestamp } from '#lib'
 import { observeLock, releaseDeadLock } from '../lock/lock.ts'
 import { livenessOf, signal } from '../lock/processes.ts'
-import type { Owner } from '../owner.ts'
+import { type Owner, toOwner } from '../owner.ts'
 import type { ApplyFacts, DrainOptions, Engine, StartRequest, WorkspaceView } from '../port.ts'
 import { placeOf } from '../queue/place.ts'
 import type { QueuedRun } from '../queue/run-queue.ts'
@@ -245,7 +245,7 @@ class LocalEngine implements Engine {
     // Only a queued run is closed as cancelled here: it never began.
     const isUntouched = phase === 'Cancelled'
     const closed = closeRun(seen.record, phase, toTimestamp(this.#services.options.clock.now()), fault, isUntouched)
-    await this.#services.records.write({ ...key, uid: '', apiVersion: '', kind: '' }, seen, closed)
+    await this.#services.records.write(toOwner(key), seen, closed)
     this.#notify(key)
   }
 

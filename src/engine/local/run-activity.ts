@@ -2,6 +2,7 @@
 import { keyText } from '#api'
 import type { Timer } from '#lib'
 import { ownIdentity, type ProcessIdentity } from '../lock/processes.ts'
+import { toOwner } from '../owner.ts'
 import type { Activity } from '../port.ts'
 import { placeOfOpen } from '../queue/place.ts'
 import { isOpen, type Run } from '../record/record.ts'
@@ -70,10 +71,7 @@ export class RunActivity {
     if (!report || reported?.id !== run.id || isOpen(reported)) return false
     const seen = await this.#services.records.refresh(key)
     if (!isOpen(seen?.record.run) || seen.record.run.id !== run.id) return true
-    return (
-      (await this.#services.records.write({ ...key, uid: '', apiVersion: '', kind: '' }, seen, report.record)) !==
-      undefined
-    )
+    return (await this.#services.records.write(toOwner(key), seen, report.record)) !== undefined
   }
 }
 

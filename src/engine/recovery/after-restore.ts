@@ -6,6 +6,7 @@ import { toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import { holderOf } from '../lock/lease.ts'
 import { checksKey, WORKSPACE_LABEL } from '../names.ts'
+import { toOwner } from '../owner.ts'
 import { closeRun, isOpen, type Run, type RunRecord } from '../record/record.ts'
 import { changeRecord, readIfWhole } from '../record/record-store.ts'
 import { deletePlan } from '../saved/plan.ts'
@@ -66,7 +67,7 @@ async function settleRecord(objects: Objects, key: ObjectKey, at: string): Promi
   const record = await readIfWhole(objects, key)
   if (!record || (!isOpen(record.run) && !record.plan && !record.proposed)) return false
   if (record.plan) await deletePlan(objects, key, record.plan)
-  await changeRecord(objects, { ...key, uid: '', apiVersion: '', kind: '' }, (one) => settledRecord(one, at))
+  await changeRecord(objects, toOwner(key), (one) => settledRecord(one, at))
   return true
 }
 

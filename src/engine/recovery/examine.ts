@@ -4,7 +4,7 @@ import type { Objects } from '#kube'
 import { isCaptError } from '#lib'
 import { type ObservedLock, observeLock } from '../lock/lock.ts'
 import { type Liveness, livenessOf } from '../lock/processes.ts'
-import type { Owner } from '../owner.ts'
+import { toOwner } from '../owner.ts'
 import type { ApplyFacts } from '../port.ts'
 import { isOpen, type RunRecord } from '../record/record.ts'
 import { readRecord } from '../record/record-store.ts'
@@ -56,13 +56,10 @@ export async function examineWorkspace(
     record,
     lock: await observeLock(objects, key),
     state: await observeSavedState(objects, key, known),
-    ...(isOpen(run) ? {} : { holds: await inspectWorkspace(objects, ownerFor(key), options) }),
+    ...(isOpen(run) ? {} : { holds: await inspectWorkspace(objects, toOwner(key), options) }),
     runner: isOpen(run) ? livenessOf(run.runner ?? run.holder) : undefined,
   }
 }
-
-/** Reading asks for no more of an owner than its name. */
-const ownerFor = ({ namespace, name }: ObjectKey): Owner => ({ namespace, name, uid: '', apiVersion: '', kind: '' })
 
 async function observeSavedState(
   objects: Objects,

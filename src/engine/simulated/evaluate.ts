@@ -246,35 +246,24 @@ function toText(value: Json): string {
   throw unsupported(`${JSON.stringify(value)} inside a text`)
 }
 
+const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => Json>> = {
+  '<': (a, b) => a < b,
+  '>': (a, b) => a > b,
+  '<=': (a, b) => a <= b,
+  '>=': (a, b) => a >= b,
+  '+': (a, b) => a + b,
+  '-': (a, b) => a - b,
+  '*': (a, b) => a * b,
+  '/': (a, b) => a / b,
+  '%': (a, b) => a % b,
+}
+
 function operate(operator: string, left: Json, right: () => Json): Json {
-  switch (operator) {
-    case '||':
-      return left === true || right() === true
-    case '&&':
-      return left === true && right() === true
-    case '==':
-      return JSON.stringify(left) === JSON.stringify(right())
-    case '!=':
-      return JSON.stringify(left) !== JSON.stringify(right())
-    case '<':
-      return Number(left) < Number(right())
-    case '>':
-      return Number(left) > Number(right())
-    case '<=':
-      return Number(left) <= Number(right())
-    case '>=':
-      return Number(left) >= Number(right())
-    case '+':
-      return Number(left) + Number(right())
-    case '-':
-      return Number(left) - Number(right())
-    case '*':
-      return Number(left) * Number(right())
-    case '/':
-      return Number(left) / Number(right())
-    default:
-      return Number(left) % Number(right())
-  }
+  if (operator === '||') return left === true || right() === true
+  if (operator === '&&') return left === true && right() === true
+  if (operator === '==') return JSON.stringify(left) === JSON.stringify(right())
+  if (operator === '!=') return JSON.stringify(left) !== JSON.stringify(right())
+  return ARITHMETIC[operator]!(Number(left), Number(right()))
 }
 
 /** Text becomes what the variable's type says, as Terraform does. */

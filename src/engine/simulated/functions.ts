@@ -58,7 +58,6 @@ const FUNCTIONS: Readonly<Record<string, Fn>> = {
   trimprefix: (value, prefix) =>
     text(value).startsWith(text(prefix)) ? text(value).slice(text(prefix).length) : text(value),
   trimspace: (value) => text(value).trim(),
-  try: (...values) => values[0] ?? null,
   upper: (value) => text(value).toUpperCase(),
   values: (value) =>
     Object.keys(object(value))

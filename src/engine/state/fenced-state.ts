@@ -102,7 +102,7 @@ async function isHeld(objects: Objects, owner: Owner, runId: string): Promise<bo
   return lease === undefined || lease.spec?.holderIdentity === runId
 }
 
-function fenced({ namespace, name }: Owner): CaptError {
+export function fenced({ namespace, name }: Owner): CaptError {
   return new CaptError('CAPT_STATE_FENCED', `another run works on the state of ${namespace}/${name} by now`, {
     hint: `what this run made is in a copy beside the state: capt state list ${name} shows it`,
   })

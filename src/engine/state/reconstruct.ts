@@ -3,7 +3,6 @@
 // recorded a resource, or a person said so. Pure; what it needs to know in addition it asks for by name.
 import { counted } from '#lib'
 import type { RunRecord, Verb } from '../record/record.ts'
-import type { StateInfo } from './state-file.ts'
 
 /** What counts of one state. `digest` distinguishes two states of the same serial. */
 interface StateFacts {
@@ -334,8 +333,4 @@ function sideCopyStall({ name }: WorkspaceSources, { id, unknown = 0 }: CopySour
     message: `a runner that lost its lock saved ${count(unknown)} that the state does not have in copy ${id}`,
     hint: `capt state show ${name} --copy ${id} lists them; capt state restore ${name} --copy ${id} makes that copy hold, capt state discard ${name} --copy ${id} drops it`,
   }
-}
-
-export function factsOf({ serial, lineage, addresses }: StateInfo, digest: string): StateFacts {
-  return { serial, lineage, resources: addresses.length, digest }
 }

@@ -3,29 +3,20 @@ import type { Objects } from '#kube'
 import { sha256 } from '#lib'
 import type { RunRecord } from '../record/record.ts'
 import type { ObjectKey } from '../workspace.ts'
-import { type CopySource, factsOf, type RecordSource, type StateSource } from './reconstruct.ts'
+import type { CopySource, RecordSource, StateSource } from './reconstruct.ts'
 import { type BackupRef, copyId, loadCopy } from './state-copies.ts'
 import { readState } from './state-file.ts'
 import { readIdentities } from './state-identities.ts'
 
 export function stateSource(text: string | undefined, isDamaged = false): StateSource {
   const info = text === undefined ? undefined : readState(text)
-  if (text !== undefined && info) return { is: 'whole', ...factsOf(info, sha256(text)) }
-  return { is: isDamaged || (text ?? '').trim() !== '' ? 'damaged' : 'missing' }
+  if (text === undefined || !info) return { is: isDamaged || (text ?? '').trim() !== '' ? 'damaged' : 'missing' }
+  const { serial, lineage, addresses } = info
+  return { is: 'whole', serial, lineage, resources: addresses.length, digest: sha256(text) }
 }
 
 export function recordSource(record: RunRecord | undefined, isInterrupted: boolean): RecordSource {
-  if (!record) return { is: 'missing' }
-  const { state, backend, restored, expected, lostRun } = record
-  return {
-    is: 'whole',
-    isInterrupted,
-    ...(state ? { state } : {}),
-    ...(backend === undefined ? {} : { backend }),
-    ...(restored ? { restored } : {}),
-    ...(expected === undefined ? {} : { expected }),
-    ...(lostRun === undefined ? {} : { lostRun }),
-  }
+  return record ? { ...record, is: 'whole', isInterrupted } : { is: 'missing' }
 }
 
 export function hasUnsettled({ pending = [], side = [] }: Pick<RunRecord, 'pending' | 'side'>): boolean {

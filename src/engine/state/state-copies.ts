@@ -4,13 +4,12 @@ import { SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { backupName, runCopyName, slotName, suffixOf } from '../names.ts'
 import { keptMetadata, type Owner } from '../owner.ts'
+import type { Slotted } from '../record/record.ts'
 import type { ObjectKey } from '../workspace.ts'
 import { readState } from './state-file.ts'
 import { deleteHeld, putStateSecret, readChunks, toChunks } from './state-secrets.ts'
 
-export interface BackupRef {
-  /** Where a run in a Job stored it, by part. */
-  readonly slots?: readonly number[]
+export interface BackupRef extends Slotted {
   readonly serial: number
   readonly parts: number
   readonly savedAt: string
@@ -38,7 +37,7 @@ function nameOf(key: ObjectKey, { serial, run, slots }: Named, part: number): st
 }
 
 /** Chooses slots for so many parts, where the writer may use no other names. */
-export type TakeSlots = (parts: number) => { readonly slots?: readonly number[] }
+export type TakeSlots = (parts: number) => Slotted
 
 /** The entry of a copy in the record, before any of it is written. */
 export function copyRef(text: string, savedAt: string): BackupRef {

@@ -8,31 +8,18 @@ import type { ProcessIdentity } from '../../lock/processes.ts'
 import { suffixOf } from '../../names.ts'
 import type { Owner } from '../../owner.ts'
 import type { StartRequest } from '../../port.ts'
-import type { ApprovalPolicy, CheckedState, JobRef, RunRecord, Verb } from '../../record/record.ts'
+import type { JobRef, RunRecord } from '../../record/record.ts'
 import type { Versioned } from '../../record/record-store.ts'
 import type { Tool } from '../../tool/find-terraform.ts'
-import type { ObjectKey, Workspace } from '../../workspace.ts'
+import type { ObjectKey } from '../../workspace.ts'
 
-export interface RunRequest {
-  readonly runId: string
-  readonly verb: Verb
-  readonly owner: Owner
-  /** Absent when only what was frozen is left to work from. */
-  readonly workspace?: Workspace
-  /** The apply's own credentials, which may have been corrected since the inputs were frozen. */
-  readonly credentials?: ObjectKey
+/** What every engine passes on of a request; a new field of it reaches the runner by itself. */
+export interface RunRequest extends ReturnType<typeof toRunRequest> {
   readonly tool: Tool
   /** What wrote the state, where the record of this run does not say: `tofu 1.10.6`. */
   readonly lastTool?: string
   /** The record as it was written for this run. */
   readonly seen?: Versioned
-  readonly approval?: ApprovalPolicy
-  readonly speculativeFor?: string
-  readonly check?: CheckedState
-  readonly corrects?: string
-  readonly timeoutSeconds: number
-  /** How long Terraform may take to stop when it is asked to. */
-  readonly graceSeconds: number
   /** Folder shared by all workspaces: provider packages. */
   readonly shared: string
   /** Read-only provider mirror, for machines without a registry. */
@@ -41,7 +28,7 @@ export interface RunRequest {
   readonly job?: JobRef
 }
 
-/** What every engine passes on of a request; a new field of it reaches the runner by itself. */
+/** `graceSeconds`: how long Terraform may take to stop when it is asked to. */
 export function toRunRequest(request: StartRequest, runId: string, graceSeconds: number) {
   const {
     hash: _hash,

@@ -34,7 +34,8 @@ export interface Layout {
 
 const SOURCE_MARK = '.capt-source'
 const INIT_MARK = '.capt-init'
-const OVERRIDE_FILE = 'capt_backend_override.tf.json'
+/** Written for templates that name the local backend. */
+export const OVERRIDE_FILE = 'capt_backend_override.tf.json'
 /** Earlier versions wrote Terraform text of a Secret here; an interrupted run may have left it. */
 const FORMER_PROVIDER_FILE = 'capt_provider.tf'
 

@@ -2,20 +2,12 @@
 // plan belongs to plan. Values of -var and -backend-config become data in files: argv is readable by everybody on the
 // machine.
 import { quoteHcl } from '../../render/hcl.ts'
+import type { Workspace } from '../../workspace.ts'
 
-interface GivenArguments {
-  readonly init: readonly string[]
-  readonly plan: readonly string[]
-  readonly apply: readonly string[]
-  readonly destroy: readonly string[]
-}
+type GivenArguments = Workspace['args']
 
-export interface SortedArguments {
-  readonly init: readonly string[]
-  readonly plan: readonly string[]
-  readonly apply: readonly string[]
-  /** For `plan -destroy`. */
-  readonly destroy: readonly string[]
+/** `destroy` is for `plan -destroy`. */
+export interface SortedArguments extends GivenArguments {
   /** From `-var name=value` of plan and apply. */
   readonly variables: Readonly<Record<string, string>>
   /** The same of destroy: only a destroy uses them. */

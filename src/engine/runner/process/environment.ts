@@ -46,14 +46,15 @@ export function terraformEnvironment(parts: EnvironmentParts): Readonly<Record<s
     TF_INPUT: '0',
     CHECKPOINT_DISABLE: '1',
     // Every AWS resource says which workspace made it, so that a sweep finds what no state knows.
-    ...(workspaceId === undefined
-      ? {}
-      : {
-          [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
-          [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: workspace.name,
-        }),
+    ...(workspaceId === undefined ? {} : tagVariables(workspaceId, workspace)),
   }
 }
+
+/** Variables by which the AWS provider tags every resource with its workspace. */
+export const tagVariables = (workspaceId: string, { name }: Workspace): Readonly<Record<string, string>> => ({
+  [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}`]: workspaceId,
+  [`TF_AWS_DEFAULT_TAGS_${WORKSPACE_TAG}-name`]: name,
+})
 
 /** Without what would move state or arguments to where nobody looks for them. */
 export function allowedEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

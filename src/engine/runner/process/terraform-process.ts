@@ -97,14 +97,9 @@ function noteProcess(folder: Folder, process: TerraformProcess): void {
 /** SIGTERM to Terraform alone; again when the grace is over; SIGKILL to all of them when that did not help either. */
 async function stopGroup(clock: Clock, pid: number, graceMs: number, ended: Promise<unknown>): Promise<void> {
   let over = false
-  const end = ended.then(
-    () => {
-      over = true
-    },
-    () => {
-      over = true
-    },
-  )
+  const end = Promise.allSettled([ended]).then(() => {
+    over = true
+  })
   signal(pid, 'SIGTERM')
   await Promise.race([end, pause(clock, graceMs)])
   if (over) return

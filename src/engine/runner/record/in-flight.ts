@@ -36,12 +36,10 @@ export function watchInFlight({ clock, now, write }: InFlightOptions): () => voi
     isWriting = true
     wroteAt = clock.monotonic()
     write(new Map(held))
-      .then(
-        () => {
-          written = text
-        },
-        () => undefined,
-      )
+      .then(() => {
+        written = text
+      })
+      .catch(() => undefined)
       .finally(() => {
         isWriting = false
       })
