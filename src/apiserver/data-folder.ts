@@ -36,9 +36,9 @@ interface DataFolder {
 interface DataFolderOptions {
   readonly path: string
   readonly now: number
-  readonly maxPages?: number
+  readonly maxPages?: number | undefined
   /** Prints the key that Secrets are encrypted with; without it the key is kept in a file of the folder. */
-  readonly keyCommand?: string
+  readonly keyCommand?: string | undefined
   /** Port of a folder that has no file with it. */
   readonly formerPort?: number | undefined
 }

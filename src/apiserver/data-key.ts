@@ -2,9 +2,9 @@
 // user's that prints it (a password manager, a key service).
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { CaptError, fileFaultOf } from '#lib'
+import { CaptError, fileFaultOf, writeSecret } from '#lib'
 import { KEY_BYTES } from './store/cipher.ts'
 import type { KeySource } from './store/seal-database.ts'
 
@@ -44,9 +44,7 @@ function fromFile(file: string): KeySource {
     },
     make() {
       const key = randomBytes(KEY_BYTES)
-      const draft = `${file}.new`
-      writeFileSync(draft, `${key.toString('base64')}\n`, { mode: 0o600, flush: true })
-      renameSync(draft, file)
+      writeSecret(file, `${key.toString('base64')}\n`)
       return key
     },
   }

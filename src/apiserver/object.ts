@@ -1,7 +1,7 @@
 // Objects as this server holds them: parsed JSON that we own and may change in place before it is stored.
 
 import type { OwnerReference } from '#api'
-import { ownValueAt, parseJson } from '#lib'
+import { fieldsOf, ownValueAt, parseJson } from '#lib'
 
 export interface Metadata {
   name: string
@@ -47,8 +47,7 @@ export function valueAt(value: unknown, ...path: readonly string[]): unknown {
 }
 
 export function recordAt(value: unknown, ...path: readonly string[]): Record<string, unknown> {
-  const found = valueAt(value, ...path)
-  return found !== null && typeof found === 'object' && !Array.isArray(found) ? (found as Record<string, unknown>) : {}
+  return fieldsOf(valueAt(value, ...path))
 }
 
 export function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {

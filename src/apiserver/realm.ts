@@ -40,7 +40,7 @@ const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 export function openRealm(options: RealmOptions): RealmState {
   const { store, tokens, clock, compile, converters } = options
   const history = createHistory(store, options.history)
-  const registry = createRegistry({ store, clock, compile, ...(converters ? { converters } : {}) })
+  const registry = createRegistry({ store, clock, compile, converters })
   const world: World = { store, registry, clock, suffix: randomSuffix }
   furnish(world)
   const collector = createCollector(world, options.log)

@@ -84,8 +84,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     path: dataDir,
     now: clock.now(),
     formerPort: options.formerPort,
-    ...(options.maxPages ? { maxPages: options.maxPages } : {}),
-    ...(options.keyCommand ? { keyCommand: options.keyCommand } : {}),
+    maxPages: options.maxPages,
+    keyCommand: options.keyCommand,
   })
   const { store, authority } = folder
   const compile = rememberSchemas()
@@ -100,8 +100,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       clock,
       compile,
       log,
-      ...(options.converters ? { converters: options.converters } : {}),
-      ...(options.history ? { history: options.history } : {}),
+      converters: options.converters,
+      history: options.history,
     })
     open.set(path, state)
     return state
@@ -119,7 +119,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       realmFor: (path) => longestRealm(open, path),
       isReady: () => true,
       snapshot: () => folder.snapshot(),
-      ...(options.onRequest ? { onRequest: options.onRequest } : {}),
+      onRequest: options.onRequest,
       log,
     })
     server = createServer(certificate.context(), listener)

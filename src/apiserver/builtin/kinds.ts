@@ -1,13 +1,9 @@
 // The kinds every Kubernetes cluster has, as a table: address, type, short names and the few rules that differ.
 // They are data here: nobody schedules these Pods. What a kind checks beyond its types is in rules.ts.
+import { type KindRef, kindRef } from '#api'
 import type { Rules, ScalePaths } from '../kinds/resource.ts'
 
-export interface BuiltinKind {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly plural: string
-  readonly namespaced: boolean
+export interface BuiltinKind extends KindRef {
   /** Name in types.generated.json. */
   readonly type: string
   readonly shortNames?: readonly string[]
@@ -19,27 +15,20 @@ export interface BuiltinKind {
   readonly rules: Rules
 }
 
-interface Options extends Partial<Omit<BuiltinKind, 'rules'>>, Rules {}
+interface Options extends Partial<Omit<BuiltinKind, keyof KindRef | 'type' | 'rules'>>, Rules {
+  readonly namespaced?: boolean
+}
 
 const SCALE: ScalePaths = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
 
-function define(apiVersion: string, kind: string, plural: string, options: Options = {}): BuiltinKind {
-  const [group, version] = apiVersion.includes('/') ? (apiVersion.split('/') as [string, string]) : ['', apiVersion]
-  const folder = group === '' ? 'core' : group.split('.')[0]
-  const { shortNames, categories, status, scale, subresources, selectable, namespaced = true, type, ...rules } = options
+function define(apiVersion: string, kind: string, options: Options = {}): BuiltinKind {
+  const { shortNames, categories, status, scale, subresources, selectable, namespaced, ...rules } = options
+  const ref = kindRef(apiVersion, kind, namespaced)
+  const folder = ref.group === '' ? 'core' : ref.group.split('.')[0]
   return {
-    group,
-    version,
-    kind,
-    plural,
-    namespaced,
-    type: type ?? `${folder}.${version}.${kind}`,
-    ...(shortNames ? { shortNames } : {}),
-    ...(categories ? { categories } : {}),
-    ...(status ? { status } : {}),
-    ...(scale ? { scale } : {}),
-    ...(subresources ? { subresources } : {}),
-    ...(selectable ? { selectable } : {}),
+    ...ref,
+    type: `${folder}.${ref.version}.${kind}`,
+    ...{ shortNames, categories, status, scale, subresources, selectable },
     rules: { unconditionalUpdate: true, ...rules },
   }
 }
@@ -47,9 +36,12 @@ function define(apiVersion: string, kind: string, plural: string, options: Optio
 const EVENT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 const all = ['all']
 const workload = { status: true, generation: true, categories: all }
+const role = { name: 'path', createOnUpdate: true } as const
+/** Kinds that extend the API itself. */
+const extension = { namespaced: false, categories: ['api-extensions'], unconditionalUpdate: false }
 
 export const BUILTIN_KINDS: readonly BuiltinKind[] = [
-  define('v1', 'Namespace', 'namespaces', {
+  define('v1', 'Namespace', {
     namespaced: false,
     shortNames: ['ns'],
     status: true,
@@ -57,10 +49,10 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
     selectable: ['status.phase', 'name'],
     name: 'label',
   }),
-  define('v1', 'Secret', 'secrets', { selectable: ['type'] }),
-  define('v1', 'ConfigMap', 'configmaps', { shortNames: ['cm'] }),
-  define('v1', 'ServiceAccount', 'serviceaccounts', { shortNames: ['sa'], subresources: ['token'] }),
-  define('v1', 'Event', 'events', {
+  define('v1', 'Secret', { selectable: ['type'] }),
+  define('v1', 'ConfigMap', { shortNames: ['cm'] }),
+  define('v1', 'ServiceAccount', { shortNames: ['sa'], subresources: ['token'] }),
+  define('v1', 'Event', {
     shortNames: ['ev'],
     selectable: [
       ...EVENT_FIELDS.map((field) => `involvedObject.${field}`),
@@ -71,7 +63,7 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
     ],
     createOnUpdate: true,
   }),
-  define('v1', 'Pod', 'pods', {
+  define('v1', 'Pod', {
     shortNames: ['po'],
     categories: all,
     status: true,
@@ -87,13 +79,13 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
       'status.nominatedNodeName',
     ],
   }),
-  define('v1', 'Node', 'nodes', {
+  define('v1', 'Node', {
     namespaced: false,
     shortNames: ['no'],
     status: true,
     selectable: ['spec.unschedulable'],
   }),
-  define('v1', 'Service', 'services', {
+  define('v1', 'Service', {
     shortNames: ['svc'],
     categories: all,
     status: true,
@@ -101,91 +93,66 @@ export const BUILTIN_KINDS: readonly BuiltinKind[] = [
     createOnUpdate: true,
     selectable: ['spec.clusterIP', 'spec.type'],
   }),
-  define('v1', 'Endpoints', 'endpoints', { shortNames: ['ep'], createOnUpdate: true }),
-  define('v1', 'PersistentVolume', 'persistentvolumes', { namespaced: false, shortNames: ['pv'], status: true }),
-  define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', { shortNames: ['pvc'], status: true }),
-  define('v1', 'ResourceQuota', 'resourcequotas', { shortNames: ['quota'], status: true }),
-  define('v1', 'LimitRange', 'limitranges', { shortNames: ['limits'], createOnUpdate: true }),
-  define('v1', 'ReplicationController', 'replicationcontrollers', { ...workload, shortNames: ['rc'], scale: SCALE }),
-  define('v1', 'PodTemplate', 'podtemplates', { generation: true }),
+  define('v1', 'Endpoints', { shortNames: ['ep'], createOnUpdate: true }),
+  define('v1', 'PersistentVolume', { namespaced: false, shortNames: ['pv'], status: true }),
+  define('v1', 'PersistentVolumeClaim', { shortNames: ['pvc'], status: true }),
+  define('v1', 'ResourceQuota', { shortNames: ['quota'], status: true }),
+  define('v1', 'LimitRange', { shortNames: ['limits'], createOnUpdate: true }),
+  define('v1', 'ReplicationController', { ...workload, shortNames: ['rc'], scale: SCALE }),
+  define('v1', 'PodTemplate', { generation: true }),
 
-  define('events.k8s.io/v1', 'Event', 'events', {
+  define('events.k8s.io/v1', 'Event', {
     shortNames: ['ev'],
     createOnUpdate: true,
     selectable: [...EVENT_FIELDS.map((field) => `regarding.${field}`), 'reason', 'reportingController', 'type'],
   }),
-  define('coordination.k8s.io/v1', 'Lease', 'leases', { unconditionalUpdate: false, createOnUpdate: true }),
+  define('coordination.k8s.io/v1', 'Lease', { unconditionalUpdate: false, createOnUpdate: true }),
 
-  define('apps/v1', 'Deployment', 'deployments', { ...workload, shortNames: ['deploy'], scale: SCALE }),
-  define('apps/v1', 'ReplicaSet', 'replicasets', { ...workload, shortNames: ['rs'], scale: SCALE }),
-  define('apps/v1', 'StatefulSet', 'statefulsets', { ...workload, shortNames: ['sts'], scale: SCALE }),
-  define('apps/v1', 'DaemonSet', 'daemonsets', { ...workload, shortNames: ['ds'] }),
-  define('apps/v1', 'ControllerRevision', 'controllerrevisions'),
-  define('batch/v1', 'Job', 'jobs', { ...workload, selectable: ['status.successful'] }),
-  define('batch/v1', 'CronJob', 'cronjobs', { ...workload, shortNames: ['cj'] }),
-  define('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers', {
+  define('apps/v1', 'Deployment', { ...workload, shortNames: ['deploy'], scale: SCALE }),
+  define('apps/v1', 'ReplicaSet', { ...workload, shortNames: ['rs'], scale: SCALE }),
+  define('apps/v1', 'StatefulSet', { ...workload, shortNames: ['sts'], scale: SCALE }),
+  define('apps/v1', 'DaemonSet', { ...workload, shortNames: ['ds'] }),
+  define('apps/v1', 'ControllerRevision'),
+  define('batch/v1', 'Job', { ...workload, selectable: ['status.successful'] }),
+  define('batch/v1', 'CronJob', { ...workload, shortNames: ['cj'] }),
+  define('autoscaling/v2', 'HorizontalPodAutoscaler', {
     shortNames: ['hpa'],
     categories: all,
     status: true,
   }),
 
-  define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies', { shortNames: ['netpol'], generation: true }),
-  define('networking.k8s.io/v1', 'Ingress', 'ingresses', { shortNames: ['ing'], status: true, generation: true }),
-  define('networking.k8s.io/v1', 'IngressClass', 'ingressclasses', { namespaced: false, generation: true }),
-  define('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets', {
+  define('networking.k8s.io/v1', 'NetworkPolicy', { shortNames: ['netpol'], generation: true }),
+  define('networking.k8s.io/v1', 'Ingress', { shortNames: ['ing'], status: true, generation: true }),
+  define('networking.k8s.io/v1', 'IngressClass', { namespaced: false, generation: true }),
+  define('policy/v1', 'PodDisruptionBudget', {
     shortNames: ['pdb'],
     status: true,
     generation: true,
     unconditionalUpdate: false,
   }),
-  define('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices', { generation: true }),
-  define('storage.k8s.io/v1', 'StorageClass', 'storageclasses', { namespaced: false, shortNames: ['sc'] }),
-  define('storage.k8s.io/v1', 'CSIDriver', 'csidrivers', { namespaced: false }),
-  define('storage.k8s.io/v1', 'CSINode', 'csinodes', { namespaced: false }),
-  define('storage.k8s.io/v1', 'VolumeAttachment', 'volumeattachments', { namespaced: false, status: true }),
-  define('scheduling.k8s.io/v1', 'PriorityClass', 'priorityclasses', {
+  define('discovery.k8s.io/v1', 'EndpointSlice', { generation: true }),
+  define('storage.k8s.io/v1', 'StorageClass', { namespaced: false, shortNames: ['sc'] }),
+  define('storage.k8s.io/v1', 'CSIDriver', { namespaced: false }),
+  define('storage.k8s.io/v1', 'CSINode', { namespaced: false }),
+  define('storage.k8s.io/v1', 'VolumeAttachment', { namespaced: false, status: true }),
+  define('scheduling.k8s.io/v1', 'PriorityClass', {
     namespaced: false,
     shortNames: ['pc'],
     generation: true,
   }),
 
-  define('rbac.authorization.k8s.io/v1', 'Role', 'roles', { name: 'path', createOnUpdate: true }),
-  define('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings', { name: 'path', createOnUpdate: true }),
-  define('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', {
-    namespaced: false,
-    name: 'path',
-    createOnUpdate: true,
-  }),
-  define('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', {
-    namespaced: false,
-    name: 'path',
-    createOnUpdate: true,
-  }),
+  define('rbac.authorization.k8s.io/v1', 'Role', role),
+  define('rbac.authorization.k8s.io/v1', 'RoleBinding', role),
+  define('rbac.authorization.k8s.io/v1', 'ClusterRole', { ...role, namespaced: false }),
+  define('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', { ...role, namespaced: false }),
 
-  define('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration', 'validatingwebhookconfigurations', {
-    namespaced: false,
-    categories: ['api-extensions'],
-    generation: true,
-    unconditionalUpdate: false,
-  }),
-  define('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration', 'mutatingwebhookconfigurations', {
-    namespaced: false,
-    categories: ['api-extensions'],
-    generation: true,
-    unconditionalUpdate: false,
-  }),
-  define('apiextensions.k8s.io/v1', 'CustomResourceDefinition', 'customresourcedefinitions', {
-    namespaced: false,
+  define('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration', { ...extension, generation: true }),
+  define('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration', { ...extension, generation: true }),
+  define('apiextensions.k8s.io/v1', 'CustomResourceDefinition', {
+    ...extension,
     shortNames: ['crd', 'crds'],
-    categories: ['api-extensions'],
     status: true,
     generation: true,
-    unconditionalUpdate: false,
   }),
-  define('apiregistration.k8s.io/v1', 'APIService', 'apiservices', {
-    namespaced: false,
-    categories: ['api-extensions'],
-    status: true,
-    unconditionalUpdate: false,
-  }),
+  define('apiregistration.k8s.io/v1', 'APIService', { ...extension, status: true }),
 ]

@@ -2,6 +2,7 @@
 // along. It reacts to what was written and never polls; at start it looks once at everything that a kill may have left.
 // Chores are done in steps of one object, so that requests are answered while many objects go.
 import { messageOf } from '#lib'
+import { CRDS, isSame, NAMESPACES } from '../kinds/registry.ts'
 import { SLICE_MS } from '../limits.ts'
 import type { ApiObject } from '../object.ts'
 import type { Change, Collection } from '../store/store.ts'
@@ -24,7 +25,6 @@ interface Chore {
 }
 
 const FORGET_EVERY_MS = 5 * 60_000
-const CRD_GROUP = 'apiextensions.k8s.io'
 
 export function createCollector(world: World, log: (message: string, error: unknown) => void): Collector {
   const queue = new Map<string, Chore>()
@@ -103,15 +103,11 @@ function choresFor({ type, collection, object, previous }: Change): readonly Cho
   if (!deletionTimestamp) return chores
   if (finalizers.includes('foregroundDeletion')) chores.push({ do: 'owner', of: uid! })
   if (finalizers.includes('orphan')) chores.push({ do: 'orphan', of: uid! })
-  if (isNamespace(collection)) chores.push({ do: 'namespace', of: name })
+  if (isSame(collection, NAMESPACES)) chores.push({ do: 'namespace', of: name })
   else if (namespace !== undefined) chores.push({ do: 'namespace', of: namespace })
-  if (isDefinition(collection)) chores.push({ do: 'definition', of: name })
+  if (isSame(collection, CRDS)) chores.push({ do: 'definition', of: name })
   return chores
 }
-
-const isNamespace = ({ group, resource }: Collection) => group === '' && resource === 'namespaces'
-const isDefinition = ({ group, resource }: Collection) =>
-  group === CRD_GROUP && resource === 'customresourcedefinitions'
 
 /** After a kill: whatever is being deleted, and every owner somebody still names. */
 function leftovers({ store }: World): readonly Chore[] {
@@ -122,10 +118,8 @@ function leftovers({ store }: World): readonly Chore[] {
       { do: 'owner', of: uid },
       { do: 'orphan', of: uid },
     ]),
-    ...deleting({ group: '', resource: 'namespaces' }).map((name): Chore => ({ do: 'namespace', of: name })),
-    ...deleting({ group: CRD_GROUP, resource: 'customresourcedefinitions' }).map(
-      (name): Chore => ({ do: 'definition', of: name }),
-    ),
+    ...deleting(NAMESPACES).map((name): Chore => ({ do: 'namespace', of: name })),
+    ...deleting(CRDS).map((name): Chore => ({ do: 'definition', of: name })),
   ]
 }
 

@@ -1,6 +1,7 @@
 // Owner references: a dependent goes when its last owner has gone; an owner deleted in the foreground waits for those
 // that block it; an orphaned one lets them go.
-import type { OwnerReference } from '#api'
+import { groupOf, type OwnerReference } from '#api'
+import { isSame } from '../kinds/registry.ts'
 import { type ApiObject, cloneJson } from '../object.ts'
 import type { Collection } from '../store/store.ts'
 import type { World } from '../write/context.ts'
@@ -64,20 +65,19 @@ function collect(world: World, found: Found): void {
 
 /** `unknown` when the owner's kind is not served at present: then nothing is decided. */
 function stateOf(world: World, dependent: ApiObject, ref: OwnerReference): 'alive' | 'waiting' | 'gone' | 'unknown' {
-  const [group, kind] = [ref.apiVersion.includes('/') ? ref.apiVersion.split('/')[0]! : '', ref.kind]
-  const type = world.registry.byKind(group, kind)
+  const type = world.registry.byKind(groupOf(ref.apiVersion), ref.kind)
   if (!type) return 'unknown'
   // Something without a namespace cannot belong to something in one: such a reference is never resolved.
   if (type.namespaced && dependent.metadata.namespace === undefined) return 'unknown'
   const namespace = type.namespaced ? dependent.metadata.namespace! : ''
   // By uid, because an index answers that: a lookup by name reads the rows beside it, which may be large.
   const owner = world.store.findByUid(ref.uid)
-  const isSame =
-    owner?.collection.group === type.collection.group &&
-    owner.collection.resource === type.collection.resource &&
+  const isThere =
+    owner !== undefined &&
+    isSame(owner.collection, type.collection) &&
     owner.object.metadata.name === ref.name &&
     (owner.object.metadata.namespace ?? '') === namespace
-  if (!isSame) return 'gone'
+  if (!isThere) return 'gone'
   return isForeground(owner.object) ? 'waiting' : 'alive'
 }
 

@@ -18,28 +18,29 @@ export function toList({ type, version }: Served, objects: readonly ApiObject[],
   }
 }
 
-export function include(query: URLSearchParams): IncludeObject {
+function include(query: URLSearchParams): IncludeObject {
   const asked = query.get('includeObject') ?? 'Metadata'
   if (asked !== 'Metadata' && asked !== 'Object' && asked !== 'None')
     throw badRequest(`includeObject: Unsupported value: "${asked}"`)
   return asked
 }
 
-export const now = ({ realm }: Exchange) => realm.world.clock.now()
+/** Undefined when the client asks for another form. */
+export function tableOf(
+  { form, query, realm }: Exchange,
+  { version }: Served,
+  objects: readonly ApiObject[],
+  metadata: object,
+): object | undefined {
+  if (form.is !== 'table') return undefined
+  const now = realm.world.clock.now()
+  return toTable(objects, version, { apiVersion: form.version, metadata, include: include(query), now })
+}
 
 export function present(exchange: Exchange, served: Served, object: ApiObject, code: number): Answer {
-  const { form, query } = exchange
-  if (form.is === 'table') {
-    const metadata = { resourceVersion: object.metadata.resourceVersion ?? '' }
-    return {
-      code,
-      value: toTable([object], served.version, {
-        apiVersion: form.version,
-        metadata,
-        include: include(query),
-        now: now(exchange),
-      }),
-    }
-  }
+  const { form } = exchange
+  const { resourceVersion = '' } = object.metadata
+  const table = tableOf(exchange, served, [object], { resourceVersion })
+  if (table) return { code, value: table }
   return { code, value: form.is === 'metadata' ? toPartialMetadata(object, form.version) : object }
 }

@@ -7,7 +7,7 @@ import { createPause } from '../limits.ts'
 import { applyObject } from '../merge/apply.ts'
 import { patchObject } from '../merge/patch.ts'
 import { type ApiObject, recordAt } from '../object.ts'
-import { toPartialMetadata, toTable } from '../present/table.ts'
+import { toPartialMetadata } from '../present/table.ts'
 import { encodeToken, listPage, readPageRequest } from '../read/list.ts'
 import { select } from '../read/selection.ts'
 import {
@@ -31,7 +31,7 @@ import { readServed, replace } from '../write/update.ts'
 import { type Answer, ok } from './answer.ts'
 import { mediaTypeOf } from './body.ts'
 import type { Exchange } from './exchange.ts'
-import { include, now, present, toList } from './present.ts'
+import { present, tableOf, toList } from './present.ts'
 import type { Target } from './target.ts'
 import { streamWatch } from './watch-stream.ts'
 import { bodyOf, deleteOptions, writeRequest } from './write-request.ts'
@@ -210,16 +210,8 @@ async function listObjects(exchange: Exchange, target: Target, served: Served): 
     ...(page.next ? { continue: encodeToken(page.version, page.next) } : {}),
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   }
-  if (form.is === 'table') {
-    return ok(
-      toTable(page.objects, served.version, {
-        apiVersion: form.version,
-        metadata,
-        include: include(query),
-        now: now(exchange),
-      }),
-    )
-  }
+  const table = tableOf(exchange, served, page.objects, metadata)
+  if (table) return ok(table)
   if (form.is === 'metadata') {
     if (!form.list) throw notAcceptable('you requested PartialObjectMetadata, but the requested object is a list')
     const items = page.objects.map((object) => toPartialMetadata(object, form.version))

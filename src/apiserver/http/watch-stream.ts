@@ -1,6 +1,6 @@
 // A watch over HTTP: one JSON document per line, written as fast as the reader reads and no faster.
 import type { OutgoingHttpHeaders } from 'node:http'
-import { CRDS, type Served } from '../kinds/registry.ts'
+import { CRDS, isSame, type Served } from '../kinds/registry.ts'
 import type { ApiObject } from '../object.ts'
 import { toPartialMetadata, toTable } from '../present/table.ts'
 import { select } from '../read/selection.ts'
@@ -50,8 +50,7 @@ function endWithDefinition({ realm }: Exchange, { type }: Served, stop: () => vo
   if (!type.custom) return () => {}
   const name = `${type.plural}.${type.group}`
   return realm.store.subscribe((change) => {
-    const { group, resource } = change.collection
-    if (group !== CRDS.group || resource !== CRDS.resource || change.object.metadata.name !== name) return
+    if (!isSame(change.collection, CRDS) || change.object.metadata.name !== name) return
     const before = change.previous?.object.metadata.generation
     if (change.type === 'DELETED' || change.object.metadata.generation !== before) stop()
   })

@@ -140,24 +140,11 @@ function validateVersions(crd: ApiObject, compile: CompileSchema): readonly Faul
   const versions = crdVersions(crd)
   const faults: Fault[] = []
   if (versions.length === 0) return [requiredFault('spec.versions', 'must have at least one version')]
-  if (versions.filter((version) => version.storage).length !== 1) {
-    faults.push(
-      invalidFault(
-        'spec.versions',
-        versions.map((version) => version.name),
-        'must have exactly one version marked as storage version',
-      ),
-    )
-  }
-  if (new Set(versions.map((version) => version.name)).size !== versions.length) {
-    faults.push(
-      invalidFault(
-        'spec.versions',
-        versions.map((version) => version.name),
-        'must contain unique version names',
-      ),
-    )
-  }
+  const names = versions.map((version) => version.name)
+  if (versions.filter((version) => version.storage).length !== 1)
+    faults.push(invalidFault('spec.versions', names, 'must have exactly one version marked as storage version'))
+  if (new Set(names).size !== names.length)
+    faults.push(invalidFault('spec.versions', names, 'must contain unique version names'))
   for (const [i, version] of versions.entries()) {
     const path = `spec.versions[${i}]`
     const schema = version.schema?.openAPIV3Schema
@@ -204,13 +191,9 @@ function schemaMessage(path: string, error: Error & { at?: string | undefined })
 function validateUpdate(crd: ApiObject, old: ApiObject | undefined): readonly Fault[] {
   if (!old) return []
   const faults: Fault[] = []
-  for (const field of ['group', 'scope'] as const) {
-    const [next, before] = [textAt(crd, 'spec', field), textAt(old, 'spec', field)]
+  for (const field of ['group', 'scope', 'names.plural', 'names.kind']) {
+    const [next, before] = [crd, old].map((one) => textAt(one, 'spec', ...field.split('.')))
     if (next !== before) faults.push(invalidFault(`spec.${field}`, next, 'field is immutable'))
-  }
-  for (const field of ['plural', 'kind'] as const) {
-    const [next, before] = [textAt(crd, 'spec', 'names', field), textAt(old, 'spec', 'names', field)]
-    if (next !== before) faults.push(invalidFault(`spec.names.${field}`, next, 'field is immutable'))
   }
   const names = new Set(crdVersions(crd).map((version) => version.name))
   for (const [i, stored] of (listAt(crd, 'status', 'storedVersions') as string[]).entries()) {

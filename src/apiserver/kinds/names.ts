@@ -59,25 +59,17 @@ export function metadataFaults(
 ): readonly Fault[] {
   const rule = rules.name ?? 'subdomain'
   const faults: Fault[] = []
-  if (metadata.generateName) {
-    const stem = metadata.generateName.replace(/-$/, '')
-    for (const text of nameProblems(stem, rule)) {
-      faults.push(invalidFault('metadata.generateName', metadata.generateName, text))
-    }
+  const check = (field: 'generateName' | 'name' | 'namespace', text: string, by: NameRule) => {
+    for (const problem of nameProblems(text, by))
+      faults.push(invalidFault(`metadata.${field}`, metadata[field], problem))
   }
-  if (!metadata.name) faults.push(requiredFault('metadata.name', 'name or generateName is required'))
-  else
-    for (const text of nameProblems(metadata.name, rule))
-      faults.push(invalidFault('metadata.name', metadata.name, text))
-  if (namespaced && !metadata.namespace) faults.push(requiredFault('metadata.namespace'))
-  if (namespaced && metadata.namespace) {
-    for (const text of nameProblems(metadata.namespace, 'label')) {
-      faults.push(invalidFault('metadata.namespace', metadata.namespace, text))
-    }
-  }
-  if (!namespaced && metadata.namespace) {
-    faults.push(forbiddenFault('metadata.namespace', 'not allowed on this type'))
-  }
+  const { generateName, name, namespace } = metadata
+  if (generateName) check('generateName', generateName.replace(/-$/, ''), rule)
+  if (!name) faults.push(requiredFault('metadata.name', 'name or generateName is required'))
+  else check('name', name, rule)
+  if (namespaced && !namespace) faults.push(requiredFault('metadata.namespace'))
+  if (namespaced && namespace) check('namespace', namespace, 'label')
+  if (!namespaced && namespace) faults.push(forbiddenFault('metadata.namespace', 'not allowed on this type'))
   return [
     ...faults,
     ...labelFaults(metadata.labels),
@@ -162,14 +154,9 @@ function finalizerFaults({ finalizers = [] }: Metadata, custom: boolean): readon
 
 /** What an update may not change about metadata. */
 export function metadataUpdateFaults(next: Metadata, old: Metadata): readonly Fault[] {
-  const faults: Fault[] = []
-  const immutable = (field: 'name' | 'namespace' | 'uid') => {
-    if (next[field] !== old[field])
-      faults.push(invalidFault(`metadata.${field}`, next[field] ?? '', 'field is immutable'))
-  }
-  immutable('name')
-  immutable('namespace')
-  immutable('uid')
+  const faults = (['name', 'namespace', 'uid'] as const)
+    .filter((field) => next[field] !== old[field])
+    .map((field) => invalidFault(`metadata.${field}`, next[field] ?? '', 'field is immutable'))
   const held = new Set(old.finalizers ?? [])
   const added = (next.finalizers ?? []).filter((name) => !held.has(name))
   if (old.deletionTimestamp && added.length > 0) {

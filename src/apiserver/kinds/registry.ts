@@ -10,13 +10,14 @@ import { BUILTIN_RULES } from '../builtin/rules.ts'
 import { objectSchema } from '../builtin/types.ts'
 import { type ApiObject, listAt, textAt } from '../object.ts'
 import { builtinColumns } from '../present/builtin-columns.ts'
-import type { RealmStore } from '../store/store.ts'
+import type { Collection, RealmStore } from '../store/store.ts'
 import { crdRules } from './crd.ts'
 import { type CompileSchema, type Converters, isEstablished, toCustomType } from './custom.ts'
 import { type ResourceType, type Rules, type ServedVersion, versionOf } from './resource.ts'
 
 export const CRDS = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' } as const
 export const NAMESPACES = { group: '', resource: 'namespaces' } as const
+export const isSame = (a: Collection, b: Collection) => a.group === b.group && a.resource === b.resource
 
 export interface Served {
   readonly type: ResourceType
@@ -56,7 +57,7 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
   for (const row of store.scan(CRDS)) register(parseJson(row.text) as ApiObject)
 
   store.subscribe(({ type, collection, object }) => {
-    if (collection.group !== CRDS.group || collection.resource !== CRDS.resource) return
+    if (!isSame(collection, CRDS)) return
     revision += 1
     if (type !== 'DELETED') register(object)
     else custom.delete(`${textAt(object, 'spec', 'group')}/${textAt(object, 'spec', 'names', 'plural')}`)
@@ -69,13 +70,8 @@ export function createRegistry({ store, clock, compile, converters }: RegistryOp
       const crd = parseJson(row.text) as ApiObject
       if (crd.metadata.name === except || textAt(crd, 'spec', 'group') !== group) continue
       const names = (crd['status'] as { acceptedNames?: object } | undefined)?.acceptedNames ?? {}
-      for (const word of [
-        textAt(names, 'plural'),
-        textAt(names, 'singular'),
-        ...(listAt(names, 'shortNames') as string[]),
-      ]) {
-        words.add(word)
-      }
+      words.add(textAt(names, 'plural')).add(textAt(names, 'singular'))
+      for (const word of listAt(names, 'shortNames') as string[]) words.add(word)
       kinds.add(textAt(names, 'kind')).add(textAt(names, 'listKind'))
     }
     return { words, kinds }

@@ -2,7 +2,7 @@
 import { applyJsonPatch, isPlainObject, PatchError, type PatchOperation } from '#lib'
 import { MAX_BODY } from '../limits.ts'
 import { type ApiObject, cloneJson } from '../object.ts'
-import { badRequest, fault, invalid, notFound, StatusError, tooExpensive } from '../status.ts'
+import { badRequest, fault, invalid, notFound, StatusError, tooExpensive, unsupportedMediaType } from '../status.ts'
 import { admitFields, checkIdentity } from '../write/admit.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { readServed, update } from '../write/update.ts'
@@ -95,6 +95,5 @@ function rejected(why: string): StatusError {
 
 function unsupported(custom: boolean): StatusError {
   const supported = [JSON_PATCH, MERGE, ...(custom ? [] : [STRATEGIC]), 'application/apply-patch+yaml']
-  const message = `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`
-  return new StatusError(415, 'UnsupportedMediaType', message)
+  return unsupportedMediaType(supported)
 }

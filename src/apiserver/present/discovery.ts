@@ -2,7 +2,7 @@
 // aggregated ones that kubectl prefers.
 import { compareVersions } from '../kinds/custom.ts'
 import type { Registry } from '../kinds/registry.ts'
-import { canBeEmptied, type ResourceType, type ServedVersion } from '../kinds/resource.ts'
+import { apiVersionIn, canBeEmptied, type ResourceType, type ServedVersion, versionOf } from '../kinds/resource.ts'
 import { REVIEWS } from './reviews.ts'
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
@@ -97,7 +97,7 @@ export function apiResourceList(registry: Registry, group: string, version: stri
     kind: review.kind,
     verbs: ['create'],
   }))
-  const groupVersion = group === '' ? version : `${group}/${version}`
+  const groupVersion = apiVersionIn({ group }, version)
   // The core document is older than the field.
   const apiVersion = group === '' ? {} : { apiVersion: 'v1' }
   return { kind: 'APIResourceList', ...apiVersion, groupVersion, resources: [...resources, ...reviews] }
@@ -105,7 +105,7 @@ export function apiResourceList(registry: Registry, group: string, version: stri
 
 function served(registry: Registry, group: string, version: string) {
   const types = registry.types().flatMap((type) => {
-    const found = type.group === group ? type.versions.find((candidate) => candidate.name === version) : undefined
+    const found = type.group === group ? versionOf(type, version) : undefined
     return found ? [{ type, found }] : []
   })
   return types.sort((a, b) => (a.type.plural < b.type.plural ? -1 : 1))

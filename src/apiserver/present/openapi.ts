@@ -4,7 +4,7 @@ import type { JsonSchema } from '#api'
 import { hashOf } from '#lib'
 import { typeName, typeSchema } from '../builtin/types.ts'
 import type { Registry } from '../kinds/registry.ts'
-import type { ResourceType, ServedVersion } from '../kinds/resource.ts'
+import { type ResourceType, type ServedVersion, versionOf } from '../kinds/resource.ts'
 import { groupVersions } from './discovery.ts'
 
 const groupPath = (group: string, version: string) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
@@ -29,7 +29,7 @@ export function openApiDocument(registry: Registry, group: string, version: stri
   const schemas: Record<string, unknown> = {}
   const paths: Record<string, unknown> = {}
   for (const type of registry.types()) {
-    const served = type.group === group ? type.versions.find((candidate) => candidate.name === version) : undefined
+    const served = type.group === group ? versionOf(type, version) : undefined
     if (!served) continue
     Object.assign(schemas, componentsOf(type, served))
     Object.assign(paths, pathsOf(type, served))

@@ -1,13 +1,9 @@
 // Access reviews. The holder of the token may do everything, and the answers say so; they are never stored.
+import { type KindRef, kindRef } from '#api'
 import { isPlainObject } from '#lib'
 import { recordAt } from '../object.ts'
 
-interface Review {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
-  readonly plural: string
-  readonly namespaced: boolean
+interface Review extends KindRef {
   answer(body: unknown, world: ReviewWorld): object
 }
 
@@ -20,18 +16,15 @@ const allowed = (body: unknown) => ({
   ...asObject(body),
   status: { allowed: true, reason: 'the bearer token may do everything' },
 })
-const AUTHORIZATION = { group: 'authorization.k8s.io', version: 'v1', answer: allowed } as const
-const AUTHENTICATION = { group: 'authentication.k8s.io', version: 'v1', namespaced: false } as const
+const AUTHORIZATION = 'authorization.k8s.io/v1'
+const AUTHENTICATION = 'authentication.k8s.io/v1'
 
 export const REVIEWS: readonly Review[] = [
-  { ...AUTHORIZATION, kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews', namespaced: false },
-  { ...AUTHORIZATION, kind: 'SubjectAccessReview', plural: 'subjectaccessreviews', namespaced: false },
-  { ...AUTHORIZATION, kind: 'LocalSubjectAccessReview', plural: 'localsubjectaccessreviews', namespaced: true },
+  { ...kindRef(AUTHORIZATION, 'SelfSubjectAccessReview', false), answer: allowed },
+  { ...kindRef(AUTHORIZATION, 'SubjectAccessReview', false), answer: allowed },
+  { ...kindRef(AUTHORIZATION, 'LocalSubjectAccessReview'), answer: allowed },
   {
-    ...AUTHORIZATION,
-    kind: 'SelfSubjectRulesReview',
-    plural: 'selfsubjectrulesreviews',
-    namespaced: false,
+    ...kindRef(AUTHORIZATION, 'SelfSubjectRulesReview', false),
     answer: (body) => ({
       ...asObject(body),
       status: {
@@ -42,9 +35,7 @@ export const REVIEWS: readonly Review[] = [
     }),
   },
   {
-    ...AUTHENTICATION,
-    kind: 'TokenReview',
-    plural: 'tokenreviews',
+    ...kindRef(AUTHENTICATION, 'TokenReview', false),
     answer(body, world) {
       const token = recordAt(body, 'spec')['token']
       const authenticated = typeof token === 'string' && world.isToken(token)
@@ -57,9 +48,7 @@ export const REVIEWS: readonly Review[] = [
     },
   },
   {
-    ...AUTHENTICATION,
-    kind: 'SelfSubjectReview',
-    plural: 'selfsubjectreviews',
+    ...kindRef(AUTHENTICATION, 'SelfSubjectReview', false),
     answer: (body) => ({ ...asObject(body), status: { userInfo: ADMIN } }),
   },
 ]

@@ -45,7 +45,7 @@ export function listPage(stored: VersionedStore, selection: Selection, request: 
 }
 
 function remainingAfter(store: RealmStore, { type, namespace }: Selection, after: Position): number {
-  return store.count(type.collection, { ...(namespace === undefined ? {} : { namespace }), after })
+  return store.count(type.collection, { namespace, after })
 }
 
 const TOO_OLD =
@@ -60,10 +60,7 @@ function* rowsAt(
 ): Iterable<Row> {
   const { store, history } = stored
   const { type, namespace } = selection
-  const scan = store.scan(type.collection, {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(after === undefined ? {} : { after }),
-  })
+  const scan = store.scan(type.collection, { namespace, after })
   if (version === store.version()) return yield* scan
   const then = history.rewind(type.collection, version)
   if (!then) throw expired(TOO_OLD)

@@ -1,6 +1,7 @@
 // Watches are cursors into history: they hold no queue. A slow reader simply falls behind, and when history has
 // forgotten the place where it stands, it must list again. Nothing it does costs the server memory.
 import type { Clock } from '#lib'
+import { apiVersionIn } from '../kinds/resource.ts'
 import type { ApiObject } from '../object.ts'
 import { expired, StatusError, tooLargeVersion } from '../status.ts'
 import type { Event } from '../store/history.ts'
@@ -139,7 +140,7 @@ export function startWatch(
 
   function sendBookmark(annotations?: Readonly<Record<string, string>>): void {
     const { type, version } = selection
-    const apiVersion = type.group === '' ? version.name : `${type.group}/${version.name}`
+    const apiVersion = apiVersionIn(type, version.name)
     const metadata = { resourceVersion: `${cursor}`, creationTimestamp: null, ...(annotations ? { annotations } : {}) }
     send('BOOKMARK', { kind: type.kind, apiVersion, metadata })
   }

@@ -37,9 +37,9 @@ export interface Position {
 }
 
 interface ScanOptions {
-  readonly namespace?: string
+  readonly namespace?: string | undefined
   /** Rows strictly after this one. */
-  readonly after?: Position
+  readonly after?: Position | undefined
 }
 
 /** Rows are read in chunks, so that a reader may write between two rows. */
