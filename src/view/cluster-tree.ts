@@ -52,7 +52,7 @@ export function clusterTree(objects: ClusterObjects): Branch {
     state,
     word: state === 'ready' ? 'ready' : state === 'deleting' || state === 'paused' ? state : 'not ready',
     fact: state === 'ready' ? clusterFact(cluster, infrastructure, controlPlane) : firstTrouble(children, available),
-    ...since(available, cluster),
+    ...clusterSince(state, children, since(available, cluster)),
     ...(lacking.length > 0 ? { stop: lackingStop(cluster, lacking) } : {}),
     children,
   }
@@ -84,6 +84,16 @@ function clusterState(cluster: AnyObject, children: readonly Branch[]): State {
   for (const state of ['stalled', 'working', 'waiting', 'unknown', 'paused', 'deleting'] as const)
     if (children.some((child) => child.state === state)) return state
   return 'ready'
+}
+
+/** Ready since the last of its parts is, not ready since the first of them is not. `own`: by its own condition. */
+function clusterSince(state: State, children: readonly Branch[], own: { since?: string }): { since?: string } {
+  const isReady = state === 'ready'
+  if (!isReady && state !== 'stalled' && state !== 'working' && state !== 'waiting') return own
+  const times = children.filter((child) => isReady || child.state !== 'ready').flatMap(({ since: time }) => time ?? [])
+  const sorted = [...times, ...(isReady && own.since !== undefined ? [own.since] : [])].sort()
+  const found = isReady ? sorted.at(-1) : sorted[0]
+  return found === undefined ? own : { since: found }
 }
 
 function clusterFact(cluster: AnyObject, infrastructure?: CAPTCluster, controlPlane?: CAPTControlPlane): string {

@@ -319,6 +319,21 @@ describe('the tree', () => {
   const root = tree({ controlPlane: controlPlane(working) })
   const stopped = tree({ controlPlane: controlPlane(stalls('Broken', `${long}. repair it`)) })
 
+  it('has a Cluster that is as ready as its parts since they are, whatever its own condition says', () => {
+    const available = { ...cluster, status: { conditions: [condition('Available', 'True', 'Available', '')] } }
+    const at = (minute: number, conditions: readonly Condition[]) =>
+      conditions.map((one) => ({ ...one, lastTransitionTime: `2026-01-01T00:0${minute}:00Z` }))
+    const sinceWith = (plane: readonly Condition[], addons: readonly Condition[]) =>
+      clusterTree({
+        ...{ cluster: available as unknown as AnyObject, infrastructure: infrastructure(ready), applies: [] },
+        ...{ controlPlane: controlPlane(plane), deliveries: [delivery(addons)] },
+      }).since
+    const broken = waits('Troubled', 'x')
+    assert.equal(sinceWith(at(2, ready), at(5, ready)), '2026-01-01T00:05:00Z')
+    assert.equal(sinceWith(at(2, ready), at(5, broken)), '2026-01-01T00:05:00Z')
+    assert.equal(sinceWith(at(2, broken), at(5, broken)), '2026-01-01T00:02:00Z')
+  })
+
   it('is never cut off a terminal', () => {
     const text = renderTree(root, { ...plain, width: 100, wraps: false, now: NOW })
     assert.doesNotMatch(text, /…/)
@@ -343,7 +358,7 @@ describe('the tree', () => {
     const options = { ...plain, width: 100, wraps: false, now: NOW }
     const text = `${renderTree(stopped, options)}${renderStops(stopped, options)}`
     assert.equal(text.split('END').length, 2, text)
-    assert.match(text, /^Cluster\/demo .* because of CAPTControlPlane\/demo$/m)
+    assert.match(text, /^Cluster\/demo .* because of CAPTControlPlane\/demo +10m$/m)
     assert.match(text, /CAPTControlPlane\/demo +stalled +Broken +10m$/m)
     assert.match(text, /^Since +10m ago \(2026-01-01T00:00:00Z\)$/m)
     assert.match(text, /^Nothing is lost +\S/m)
