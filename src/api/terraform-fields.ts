@@ -1,9 +1,9 @@
 // The fields of CAPTCluster and CAPTControlPlane that set a variable of their Terraform template: one row each. Their
 // controllers send by it, and what Terraform reports about a variable is shown with the field.
 import type { Json } from '#lib'
-import type { CAPTControlPlane } from './kinds/index.ts'
+import type { CAPTControlPlane, WorkspaceTemplateApply } from './kinds/index.ts'
 
-export interface TerraformField {
+interface TerraformField {
   /** Path below `spec`. */
   readonly field: string
   readonly variable: string
@@ -78,6 +78,22 @@ const CONTROL_PLANE: readonly TerraformField[] = [
 
 /** By kind. */
 export const TERRAFORM_FIELDS = { CAPTCluster: CLUSTER, CAPTControlPlane: CONTROL_PLANE } as const
+
+const ROWS: Readonly<Record<string, readonly TerraformField[]>> = TERRAFORM_FIELDS
+
+/** What sets a variable of an apply, for people: a field of its owner, such as `spec.vpcConfig.cidr of CAPTCluster demo`, or its own. */
+export function fieldOfVariable({ metadata, spec }: WorkspaceTemplateApply, variable: string): string | undefined {
+  const home = (['values', 'variables'] as const).find((one) => Object.hasOwn(spec[one] ?? {}, variable))
+  const owner = metadata.ownerReferences?.find(({ kind }) => Object.hasOwn(ROWS, kind))
+  if (!owner) return home && `spec.${home}.${variable}`
+  const row = ROWS[owner.kind]!.find((one) => one.variable === variable)
+  const hasValues = owner.kind === 'CAPTControlPlane' && home === 'values' && row?.isReserved !== true
+  const fields = [
+    ...(row ? [`spec.${row.field}`] : []),
+    ...(hasValues ? [`spec.controlPlaneConfig.values.${variable}`] : []),
+  ]
+  return fields.length === 0 ? undefined : `${fields.join(' or ')} of ${owner.kind} ${owner.name}`
+}
 
 type Config = NonNullable<CAPTControlPlane['spec']['controlPlaneConfig']>
 

@@ -63,7 +63,8 @@ function factOf(apply: WorkspaceTemplateApply, state: State): string {
     return [status?.run?.progress, status?.run?.address].filter(Boolean).join('  ') || stepOf(status?.run)
   if (state === 'ready') {
     const count = status?.state?.resources === undefined ? '' : counted(status.state.resources, 'resource')
-    return [count, driftFact(apply)].filter(Boolean).join(', ')
+    const undeclared = conditionOf(apply, 'UndeclaredValues')?.status === 'True' ? 'values without a variable' : ''
+    return [count, undeclared, driftFact(apply)].filter(Boolean).join(', ')
   }
   const error = status?.lastError
   if (error?.message) return error.address ? `${error.address}: ${firstLine(error.message)}` : firstLine(error.message)

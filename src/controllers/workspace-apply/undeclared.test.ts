@@ -65,6 +65,18 @@ describe('a key of spec.values', () => {
     assert.equal(draft?.message, sentence('spec.values.colour'))
   })
 
+  it('that a control plane sets is named by its own field', () => {
+    const metadata = { ownerReferences: [{ apiVersion: '', kind: 'CAPTControlPlane', name: 'shop', uid: 'u' }] }
+    const message = (values: object) => look(values, { metadata }).draft?.message
+    const of = 'of CAPTControlPlane shop'
+    assert.equal(message({ colour: 1 }), sentence(`spec.controlPlaneConfig.values.colour ${of}`))
+    assert.equal(message({ addons: 1 }), sentence(`spec.controlPlaneConfig.addons ${of}`))
+    assert.equal(
+      message({ identity: 1 }),
+      sentence(`spec.controlPlaneConfig.karpenter.identity or spec.controlPlaneConfig.values.identity ${of}`),
+    )
+  })
+
   it('that a cluster offers to every template may be left undeclared', () => {
     const metadata = { annotations: { 'capt.appthrust.com/wanted': 'hash' } }
     assert.deepEqual(look({ public_subnets: [] }, { metadata }), { isNew: false })

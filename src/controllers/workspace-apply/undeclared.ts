@@ -1,5 +1,5 @@
 // Reports values that reach no variable: a misspelt key of spec.values would otherwise be ignored silently.
-import { conditionOf } from '#api'
+import { conditionOf, fieldOfVariable } from '#api'
 import { undeclaredValues } from '#engine'
 import type { ConditionDraft } from '#runtime'
 import { REQUEST_HASH_ANNOTATION } from '../shared/apply.ts'
@@ -34,5 +34,7 @@ function undeclaredOf({ apply, template, view }: Observed): readonly string[] | 
   const found =
     undeclaredValues(template, names) ??
     names.filter((name) => warned.includes(name)).map((name) => ({ name, meant: undefined }))
-  return found.map(({ name, meant }) => `spec.values.${name}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`)
+  return found.map(
+    ({ name, meant }) => `${fieldOfVariable(apply, name)}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`,
+  )
 }
