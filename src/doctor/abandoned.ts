@@ -3,6 +3,7 @@ import { type Abandoned, findAbandoned } from '#engine'
 import { isKubeError, type Objects } from '#kube'
 import { counted } from '#lib'
 import type { Examined } from '#view'
+import { person } from './finding.ts'
 
 /** Empty without the permission to list Secrets: the rest of the examination does not need it. */
 export async function observeAbandoned(objects: Objects, namespace: string): Promise<readonly Abandoned[]> {
@@ -21,16 +22,14 @@ export function examineAbandoned({ name, kept, recorded }: Abandoned): Examined 
     name: `WorkspaceTemplateApply/${name}`,
     fact: 'gone',
     findings: [
-      {
-        word: 'kept',
-        weight: 'person',
-        what: `the apply is gone without its finalizer, and ${kept.length} objects with ${resources} are still held for it: ${kept.join(', ')}`,
-        todo:
-          count > 0
-            ? `create the apply again to destroy them with it, or leave them without an owner:`
-            : 'nothing is recorded in them any more:',
-        command: count > 0 ? `capt forget ${name} --orphan-resources` : `capt forget ${name}`,
-      },
+      person(
+        'kept',
+        `the apply is gone without its finalizer, and ${kept.length} objects with ${resources} are still held for it: ${kept.join(', ')}`,
+        count > 0
+          ? 'create the apply again to destroy them with it, or leave them without an owner:'
+          : 'nothing is recorded in them any more:',
+        { command: `capt forget ${name}${count > 0 ? ' --orphan-resources' : ''}` },
+      ),
     ],
   }
 }

@@ -15,6 +15,7 @@ import {
   stateOf,
   stopOf,
 } from '#view'
+import { know, person } from './finding.ts'
 
 /** Ordinary steps end within this time, or are long ones. */
 const GRACE_MS = 60_000
@@ -50,16 +51,8 @@ export function withoutRepeats(examined: readonly Examined[]): readonly Examined
 function stalledFindings(object: AnyObject): readonly Finding[] {
   const stalled = conditionOf(object, 'Stalled')
   if (stalled?.status !== 'True') return []
-  return [
-    {
-      word: 'stalled',
-      weight: 'person',
-      what: redact(stalled.message),
-      todo: 'see the whole of it:',
-      command: describeCommand(object),
-      since: stalled.lastTransitionTime,
-    },
-  ]
+  const more = { command: describeCommand(object), since: stalled.lastTransitionTime }
+  return [person('stalled', redact(stalled.message), 'see the whole of it:', more)]
 }
 
 const describeCommand = ({ kind, metadata }: AnyObject): string =>
@@ -77,16 +70,10 @@ export function waitingFindings(object: AnyObject, nowMs: number): readonly Find
   if (ready || isStale || !isOld(since, nowMs)) return []
   const stop = stopOf(object, stateOf(object))
   const isStep = condition !== undefined && isOrdinary(condition.reason)
-  return [
-    {
-      word: deletionTimestamp === undefined ? 'waiting' : 'deleting',
-      weight: isStep && !stop ? 'know' : 'person',
-      what: redact(stop?.what ?? condition?.message ?? message),
-      todo: stop?.todo ?? '',
-      ...(stop ? { command: describeCommand(object) } : {}),
-      since: since!,
-    },
-  ]
+  const found = isStep && !stop ? know : person
+  const what = redact(stop?.what ?? condition?.message ?? message)
+  const more = { ...(stop ? { command: describeCommand(object) } : {}), since: since! }
+  return [found(deletionTimestamp === undefined ? 'waiting' : 'deleting', what, stop?.todo ?? '', more)]
 }
 
 /** A run that failed, while another attempt follows or runs: at once, for a loop looks ready to succeed each time. */
@@ -96,16 +83,10 @@ export function failingFindings(apply: WorkspaceTemplateApply): readonly Finding
   const { name } = apply.metadata
   const text = nameFields(error.address ? `${error.address}: ${error.message ?? ''}` : (error.message ?? ''), apply)
   const since = conditionOf(apply, 'Ready')?.lastTransitionTime
-  return [
-    {
-      word: 'failing',
-      weight: 'person',
-      what: redact(`attempt ${attempts} of terraform ${run?.verb ?? 'apply'} failed: ${text}`),
-      todo: `${error.hint ?? 'remove the cause'}${error.code ? ` (capt explain ${error.code})` : ''}; what Terraform printed:`,
-      command: `capt logs ${name}`,
-      ...(since === undefined ? {} : { since }),
-    },
-  ]
+  const what = redact(`attempt ${attempts} of terraform ${run?.verb ?? 'apply'} failed: ${text}`)
+  const explain = error.code ? ` (capt explain ${error.code})` : ''
+  const todo = `${error.hint ?? 'remove the cause'}${explain}; what Terraform printed:`
+  return [person('failing', what, todo, { command: `capt logs ${name}`, ...(since === undefined ? {} : { since }) })]
 }
 
 /** Stages that failed, or were delivered and have not worked for more than a minute. */
@@ -118,28 +99,23 @@ function stageFindings(object: AnyObject, nowMs: number): readonly Finding[] {
     const since = stage?.failedAt ?? stage?.healthy?.since ?? stage?.startedAt ?? object.metadata.creationTimestamp
     const isKnown = stage?.state === 'Failed' || stage?.lastError !== undefined
     if (!stop || !(isKnown || isOld(since, nowMs))) return []
-    const what = redact(stop.what)
-    return [{ word: 'add-on', weight: 'person', what, todo: stop.todo, ...(since === undefined ? {} : { since }) }]
+    return [person('add-on', redact(stop.what), stop.todo, since === undefined ? {} : { since })]
   })
 }
 
 function leftoverFindings(object: AnyObject): readonly Finding[] {
   const { teardown } = (object as AddonDelivery).status ?? {}
-  return (teardown?.leftovers ?? []).map((what) => ({
-    word: 'left',
-    weight: 'person',
-    what: `${what} was left when the add-ons were taken away`,
-    todo: 'look at it, and remove it when nobody needs it',
-  }))
+  const todo = 'look at it, and remove it when nobody needs it'
+  return (teardown?.leftovers ?? []).map((what) =>
+    person('left', `${what} was left when the add-ons were taken away`, todo),
+  )
 }
 
 /** A Cluster reports for its parts, which are examined themselves; only what it refers to in vain is its own. */
 export function examineCluster(objects: ExaminedCluster, nowMs: number): Examined {
   const { stop } = clusterTree(objects)
   const { metadata } = objects.cluster
-  const findings: readonly Finding[] = stop
-    ? [{ word: 'missing', weight: 'person', what: stop.what, todo: stop.todo }]
-    : []
+  const findings = stop ? [person('missing', stop.what, stop.todo)] : []
   return {
     name: `Cluster/${metadata.name}`,
     fact: '',
@@ -160,13 +136,12 @@ function unservedFindings({ cluster, hasDelivery }: ExaminedCluster, nowMs: numb
   const asked = REQUESTS.find(({ key, value }) => hasLabels(labels, { [key]: value }))
   if (hasDelivery || !asked || deletionTimestamp || !isOld(creationTimestamp, nowMs)) return []
   return [
-    {
-      word: 'add-on',
-      weight: 'person',
-      what: `the label ${asked.key} asks for an add-on, and no AddonPipeline serves the Cluster`,
-      todo: 'apply a pipeline that selects it; a start of capt brings the shipped one back. What there is:',
-      command: 'capt get addonpipelines -A',
-    },
+    person(
+      'add-on',
+      `the label ${asked.key} asks for an add-on, and no AddonPipeline serves the Cluster`,
+      'apply a pipeline that selects it; a start of capt brings the shipped one back. What there is:',
+      { command: 'capt get addonpipelines -A' },
+    ),
   ]
 }
 
@@ -175,14 +150,8 @@ function unreachableFindings({ cluster, controlPlane }: ClusterObjects, nowMs: n
   const probe = conditionOf(cluster, 'RemoteConnectionProbe')
   const isExpected = controlPlane?.status?.initialized === true && cluster.metadata.deletionTimestamp === undefined
   if (!isExpected || probe?.status !== 'False' || !isOld(probe.lastTransitionTime, nowMs)) return []
-  return [
-    {
-      word: 'unreachable',
-      weight: 'person',
-      what: redact(`the API of the workload cluster does not answer: ${probe.message}`),
-      todo: 'check that its endpoint can be reached from where capt runs:',
-      command: `capt kubeconfig ${cluster.metadata.name} --token > kubeconfig; kubectl --kubeconfig kubeconfig get --raw /readyz`,
-      since: probe.lastTransitionTime,
-    },
-  ]
+  const what = redact(`the API of the workload cluster does not answer: ${probe.message}`)
+  const command = `capt kubeconfig ${cluster.metadata.name} --token > kubeconfig; kubectl --kubeconfig kubeconfig get --raw /readyz`
+  const more = { command, since: probe.lastTransitionTime }
+  return [person('unreachable', what, 'check that its endpoint can be reached from where capt runs:', more)]
 }

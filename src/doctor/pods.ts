@@ -13,6 +13,7 @@ import {
 import { createClient, isKubeError, type Objects, readKubeconfigText } from '#kube'
 import { type Clock, redact } from '#lib'
 import type { Finding } from '#view'
+import { person } from './finding.ts'
 
 interface ContainerStatus {
   readonly name: string
@@ -112,7 +113,7 @@ async function readTroubles(client: Workload): Promise<readonly Finding[]> {
       const line = await readLastLine(client, trouble).catch(() => '')
       const { key, reason } = trouble
       const what = `Pod ${key.namespace}/${key.name} ${reason}${line ? `; its log ends: ${line.slice(0, 300)}` : ''}`
-      return { word: 'pod', weight: 'person', what: redact(what), todo: '' }
+      return person('pod', redact(what), '')
     }),
   )
 }

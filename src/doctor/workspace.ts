@@ -4,6 +4,7 @@ import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { isOpen, isUnreadable, type RunRecord, type Suspect, WORKSPACE_TAG, type WorkspaceExam } from '#engine'
 import { counted, redact } from '#lib'
 import type { Examined, Finding } from '#view'
+import { know, person } from './finding.ts'
 import { lockFindings } from './lock.ts'
 import { failingFindings, waitingFindings } from './objects.ts'
 import { stateFindings } from './state.ts'
@@ -68,7 +69,7 @@ function factOf({ exam: { state }, cloud }: ObservedWorkspace): string {
 
 function recordFindings({ record }: WorkspaceExam): readonly Finding[] {
   if (!record || !isUnreadable(record)) return []
-  return [{ word: 'record', weight: 'person', what: record.message, todo: record.hint }]
+  return [person('record', record.message, record.hint)]
 }
 
 const DONE: Readonly<Record<string, string>> = { create: 'created', update: 'changed', replace: 'replaced' }
@@ -83,14 +84,14 @@ function suspectFindings({ apply, exam }: ObservedWorkspace): readonly Finding[]
     const was = suspect.unconfirmed
       ? `was to be ${done} by run ${shortId(suspect.run)}, which was lost before it reported whether it had begun`
       : `was being ${done} when run ${shortId(suspect.run)} was killed`
-    return {
-      word: 'suspect',
-      weight: 'person',
-      what: `${suspect.address} ${was}; ${now}`,
-      todo: `look for it in the cloud: keep it by an import block in the template, or delete it; then:`,
-      command: `capt retry ${apply.metadata.name} --clear-suspects`,
-      ...(at === undefined ? {} : { since: at }),
-    }
+    const todo = 'look for it in the cloud: keep it by an import block in the template, or delete it; then:'
+    const command = `capt retry ${apply.metadata.name} --clear-suspects`
+    return person(
+      'suspect',
+      `${suspect.address} ${was}; ${now}`,
+      todo,
+      at === undefined ? { command } : { command, since: at },
+    )
   })
 }
 
@@ -103,16 +104,15 @@ function runFindings({ apply, exam }: ObservedWorkspace): readonly Finding[] {
   const record = recordOf(exam)
   const { run } = record ?? {}
   const { name } = apply.metadata
-  const gone: Finding[] =
+  const gone =
     isOpen(run) && exam.runner === 'dead'
       ? [
-          {
-            word: 'run',
-            weight: 'person',
-            what: `the process of run ${shortId(run.id)} (${run.verb}) is gone and the run is still open`,
-            todo: 'a running manager resumes it by itself within a minute; start one if none does',
-            since: run.startedAt,
-          },
+          person(
+            'run',
+            `the process of run ${shortId(run.id)} (${run.verb}) is gone and the run is still open`,
+            'a running manager resumes it by itself within a minute; start one if none does',
+            { since: run.startedAt },
+          ),
         ]
       : []
   const lost = (record?.history ?? [])
@@ -134,36 +134,24 @@ function stallFindings({ apply, exam }: ObservedWorkspace): readonly Finding[] {
   const stalled = conditionOf(apply, 'Stalled')
   if (stalled?.status !== 'True') return []
   const fault = recordOf(exam)?.run?.fault
-  return [
-    {
-      word: fault?.code.startsWith('CAPT_STATE_') ? 'state' : 'stalled',
-      weight: 'person',
-      what: redact(stalled.message),
-      todo: `${fault ? `capt explain ${fault.code} says more; ` : ''}when it is mended:`,
-      command: `capt retry ${apply.metadata.name}`,
-      since: stalled.lastTransitionTime,
-    },
-  ]
+  const word = fault?.code.startsWith('CAPT_STATE_') ? 'state' : 'stalled'
+  const todo = `${fault ? `capt explain ${fault.code} says more; ` : ''}when it is mended:`
+  const more = { command: `capt retry ${apply.metadata.name}`, since: stalled.lastTransitionTime }
+  return [person(word, redact(stalled.message), todo, more)]
 }
 
 /** Found by tag, in no state. A run that is on has not saved all that it made. */
 function cloudFindings(observed: ObservedWorkspace): readonly Finding[] {
   const { cloud, exam, apply } = observed
-  if (cloud.is === 'unknown')
-    return [{ word: 'unknown', weight: 'person', what: `AWS was not asked: ${cloud.message}`, todo: cloud.hint }]
+  if (cloud.is === 'unknown') return [person('unknown', `AWS was not asked: ${cloud.message}`, cloud.hint)]
   if (cloud.is !== 'asked') return []
-  const silent = cloud.silent.map(
-    ({ region, message, hint }): Finding => ({
-      word: 'unknown',
-      weight: 'person',
-      what: `AWS did not say what is in ${region}: ${message}`,
-      todo: hint,
-    }),
+  const silent = cloud.silent.map(({ region, message, hint }) =>
+    person('unknown', `AWS did not say what is in ${region}: ${message}`, hint),
   )
   if (exam.state.is === 'elsewhere' || exam.state.is === 'unreadable') {
     const why = exam.state.is === 'elsewhere' ? `is in a backend of its own (${exam.state.backend})` : 'cannot be read'
     const what = `the state ${why}: what carries the tag ${WORKSPACE_TAG} was not compared with it`
-    return [...silent, { word: 'unknown', weight: 'know', what, todo: '' }]
+    return [...silent, know('unknown', what)]
   }
   const isRunning = isOpen(recordOf(exam)?.run)
   const { name: template } = apply.spec.templateRef

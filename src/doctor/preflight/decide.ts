@@ -1,6 +1,7 @@
 // Whether a first cluster can be made from here, from what was observed: tool, server, templates, permissions, AWS. Pure.
 import { NEEDED_POLICIES, type NeededPolicy } from '#catalog'
 import type { Examined, Finding } from '#view'
+import { know, person } from '../finding.ts'
 
 /** What was asked, or why it could not be. */
 export type Asked<T> =
@@ -43,15 +44,6 @@ export interface ObservedPreflight extends Plan {
   readonly aws: Asked<AwsFacts> | undefined
 }
 
-const person = (word: string, what: string, todo: string, command?: string): Finding => ({
-  word,
-  weight: 'person',
-  what,
-  todo,
-  ...(command === undefined ? {} : { command }),
-})
-const know = (word: string, what: string, todo = ''): Finding => ({ word, weight: 'know', what, todo })
-
 export function examinePreflight(observed: ObservedPreflight): readonly Examined[] {
   const { tool, aws, clusterApi } = observed
   return [
@@ -80,12 +72,9 @@ function serverFindings({ clusterApi, isServed, missingTemplates, refused, names
       ? []
       : [person('server', 'the kinds of capt are not installed there', 'install capt: docs/install.md')]),
     ...missingTemplates.map((name) =>
-      person(
-        'template',
-        `there is no WorkspaceTemplate ${name} in namespace ${namespace}`,
-        'apply it:',
-        `capt apply -f templates/${name}.yaml`,
-      ),
+      person('template', `there is no WorkspaceTemplate ${name} in namespace ${namespace}`, 'apply it:', {
+        command: `capt apply -f templates/${name}.yaml`,
+      }),
     ),
     ...(refused ?? []).map((action) =>
       person('permission', `you may not ${action} in namespace ${namespace}`, 'ask for the role capt-editor there'),
