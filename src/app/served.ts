@@ -2,7 +2,16 @@
 
 import { AddonPipeline, type AnyObject, type ClusterApiVersion, machinePoolKind } from '#api'
 import { defaultPipeline, type ServedVersions } from '#controllers'
-import { type Connection, isKubeError, kindFinder, type Objects, type Server, servedClusterApi, serverOf } from '#kube'
+import {
+  type Connection,
+  ignore,
+  isKubeError,
+  kindFinder,
+  type Objects,
+  type Server,
+  servedClusterApi,
+  serverOf,
+} from '#kube'
 import { CaptError, type Clock, type Log, messageOf, sleep } from '#lib'
 import { WATCH_FILTER_LABEL } from '#runtime'
 
@@ -24,13 +33,8 @@ export async function servedVersions(connection: Connection): Promise<ServedVers
 
 /** Core may be installed without its CRD; a kind that is not served can be neither listed nor watched. */
 async function servedMachinePools(server: Server, version: ClusterApiVersion): Promise<ClusterApiVersion | undefined> {
-  try {
-    await kindFinder(server)(`cluster.x-k8s.io/${version}`, machinePoolKind(version).kind)
-    return version
-  } catch (error) {
-    if (isKubeError(error, 'KindNotServed')) return undefined
-    throw error
-  }
+  const kind = kindFinder(server)(`cluster.x-k8s.io/${version}`, machinePoolKind(version).kind)
+  return (await kind.catch(ignore('KindNotServed'))) ? version : undefined
 }
 
 const FIRST_RETRY_MS = 1000

@@ -32,12 +32,11 @@ export async function readRevisions(
   { objects, namespace }: Connected,
   deployment: CAPTMachineDeployment,
 ): Promise<readonly Revision[]> {
-  const found: Revision[] = []
-  for await (const set of objects.list<CAPTMachineSet>(CAPTMachineSet, { namespace })) {
-    const isOwn = set.metadata.ownerReferences?.some(({ uid }) => uid === deployment.metadata.uid)
-    if (isOwn) found.push({ revision: revisionOf(set), set })
-  }
-  return found.toSorted((a, b) => b.revision - a.revision)
+  const all = await Array.fromAsync(objects.list<CAPTMachineSet>(CAPTMachineSet, { namespace }))
+  return all
+    .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === deployment.metadata.uid))
+    .map((set) => ({ revision: revisionOf(set), set }))
+    .sort((a, b) => b.revision - a.revision)
 }
 
 export const revisionOf = ({ metadata }: AnyObject): number => Number(metadata.annotations?.[REVISION_ANNOTATION] ?? 0)

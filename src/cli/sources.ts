@@ -55,9 +55,7 @@ export async function loadManifests(files: readonly string[], io: Io): Promise<r
 
 export async function readSource(name: string, io: Io): Promise<SourceText> {
   if (name === '-') {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of io.stdin) chunks.push(chunk)
-    return { name: 'standard input', text: Buffer.concat(chunks).toString('utf8') }
+    return { name: 'standard input', text: Buffer.concat(await Array.fromAsync(io.stdin)).toString('utf8') }
   }
   try {
     return { name, text: await readFile(resolve(io.cwd, name), 'utf8') }

@@ -1,18 +1,13 @@
 // What is still stored for applies that are gone because somebody removed their finalizers.
 import { type Abandoned, findAbandoned } from '#engine'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, type Objects } from '#kube'
 import { counted } from '#lib'
 import type { Examined } from '#view'
 import { person } from './finding.ts'
 
 /** Empty without the permission to list Secrets: the rest of the examination does not need it. */
 export async function observeAbandoned(objects: Objects, namespace: string): Promise<readonly Abandoned[]> {
-  try {
-    return await findAbandoned(objects, namespace)
-  } catch (error) {
-    if (isKubeError(error, 'Forbidden', 'KindNotServed')) return []
-    throw error
-  }
+  return (await findAbandoned(objects, namespace).catch(ignore('Forbidden', 'KindNotServed'))) ?? []
 }
 
 export function examineAbandoned({ name, kept, recorded }: Abandoned): Examined {

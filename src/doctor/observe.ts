@@ -125,8 +125,7 @@ async function readCluster(name: string, connected: Connected): Promise<Scope> {
 }
 
 async function listed<T extends AnyObject>({ objects, namespace }: Connected, kind: KindRef): Promise<readonly T[]> {
-  const found: T[] = []
-  for await (const object of objects.list<T>(kind, { namespace })) found.push(object)
+  const found = await Array.fromAsync(objects.list<T>(kind, { namespace }))
   return found.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
 }
 

@@ -1,6 +1,6 @@
 // Access keys in Secrets that nobody has replaced for a long time. A role or a session ends by itself; a key does not.
 import { type AnyObject, type Key, keyText, type Secret, SecretKind, type WorkspaceTemplateApply } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, type Objects } from '#kube'
 import { isCaptError } from '#lib'
 import type { Examined } from '#view'
 
@@ -48,10 +48,7 @@ export async function observeStaticKeys(
 ): Promise<readonly StaticKey[]> {
   const found: StaticKey[] = []
   for (const key of secrets) {
-    const secret = await objects.get<Secret>(SecretKind, key).catch((error: unknown) => {
-      if (isKubeError(error, 'Forbidden')) return undefined
-      throw error
-    })
+    const secret = await objects.get<Secret>(SecretKind, key).catch(ignore('Forbidden'))
     const keys = secret && staticKeysOf(secret)
     if (!keys) continue
     const asked = ask && (await ask(keys).catch(ifNotAllowed))

@@ -10,7 +10,7 @@ import {
   SecretKind,
   type UnknownObject,
 } from '#api'
-import { type Connected, isKubeError } from '#kube'
+import { type Connected, ignore } from '#kube'
 import { CaptError } from '#lib'
 import type { Given } from './map.ts'
 import { isStateObject } from './states.ts'
@@ -38,14 +38,9 @@ export async function surveyOlder({ objects, namespace, server }: Connected): Pr
     kind: KindRef,
     options: { namespace?: string; labelSelector?: string },
   ): Promise<UnknownObject[]> => {
-    const found: UnknownObject[] = []
-    try {
-      for await (const object of objects.list<AnyObject>(kind, options))
-        found.push({ ...(object as UnknownObject), apiVersion: apiVersionOf(kind), kind: kind.kind })
-    } catch (error) {
-      if (!isKubeError(error, 'KindNotServed', 'NotFound')) throw error
-    }
-    return found
+    const named = { apiVersion: apiVersionOf(kind), kind: kind.kind }
+    const found = Array.fromAsync(objects.list<AnyObject>(kind, options), (object) => ({ ...object, ...named }))
+    return (await found.catch(ignore('KindNotServed', 'NotFound'))) ?? []
   }
   const clusters = await read(clusterKind('v1beta1'), { namespace })
   const own: UnknownObject[] = []

@@ -17,7 +17,7 @@ import {
   readCluster,
   SecretKind,
 } from '#api'
-import { type Connected, isKubeError, type Objects, servedVersions } from '#kube'
+import { type Connected, ignore, type Objects, servedVersions } from '#kube'
 import { CaptError, jsonEqual } from '#lib'
 import { isCluster, isLabelled, type Node } from './graph.ts'
 import { MANAGED_LABEL } from './payload.ts'
@@ -44,23 +44,16 @@ export async function kindsServedBy(from: Connected, to: Connected): Promise<rea
 
 /** The pipeline that comes with capt, as the target has it: in the namespace where capt runs there. */
 export async function shippedPipeline({ objects }: Connected): Promise<AddonPipeline | undefined> {
-  try {
-    for await (const found of objects.list<AddonPipeline>(AddonPipeline, { labelSelector: `${MANAGED_LABEL}=true` }))
-      return found
-  } catch (error) {
-    if (!isKubeError(error, 'KindNotServed', 'NotFound', 'Forbidden')) throw error
-  }
-  return undefined
+  const selection = { labelSelector: `${MANAGED_LABEL}=true` }
+  const shipped = Array.fromAsync(objects.list<AddonPipeline>(AddonPipeline, selection))
+  return (await shipped.catch(ignore('KindNotServed', 'NotFound', 'Forbidden')))?.[0]
 }
 
 export async function readAll({ objects, namespace }: Connected, kinds: readonly KindRef[]): Promise<readonly Node[]> {
   const nodes: Node[] = []
   for (const kind of kinds) {
-    try {
-      for await (const object of objects.list<AnyObject>(kind, { namespace })) nodes.push({ kind, object })
-    } catch (error) {
-      if (!isKubeError(error, 'KindNotServed', 'NotFound')) throw error
-    }
+    const found = Array.fromAsync(objects.list<AnyObject>(kind, { namespace }), (object) => ({ kind, object }))
+    nodes.push(...((await found.catch(ignore('KindNotServed', 'NotFound'))) ?? []))
   }
   return nodes
 }
@@ -114,10 +107,7 @@ export async function refuseCoreMachines(from: Connected, clusters: ReadonlySet<
 /** What is there already stays as it is, so it must be the same; a Cluster of that name is never overwritten. */
 export async function refuseTaken(nodes: readonly Node[], objects: Objects): Promise<void> {
   for (const { kind, object } of nodes) {
-    const there = await objects.get<AnyObject>(kind, keyOf(object)).catch((error: unknown) => {
-      if (isKubeError(error, 'KindNotServed')) return undefined
-      throw error
-    })
+    const there = await objects.get<AnyObject>(kind, keyOf(object)).catch(ignore('KindNotServed'))
     if (!there || isSame(there, object)) continue
     throw new CaptError('CAPT_MOVE_REFUSED', `${kind.kind} ${object.metadata.name} exists in the target and differs`, {
       hint: 'rename or delete it there, then move again; nothing was changed',

@@ -2,4 +2,4 @@
 export { type Outcome, performUpgrade, type UpgradePorts } from './perform.ts'
 export { planUpgrade, type UpgradePlan } from './plan.ts'
 export { complaintOf, readState } from './state.ts'
-export { type FleetOutcome, groupWaves, performWaves, type WaveMember } from './waves.ts'
+export { type FleetOutcome, groupWaves, performWaves } from './waves.ts'

@@ -28,9 +28,8 @@ export async function readClusterObjects(
   if (!cluster) throw notFound(kind, { namespace, name })
   const { infrastructureRef, controlPlaneRef } = readCluster(cluster)
   const labelled = async <T extends AnyObject>(of: KindRef): Promise<T[]> => {
-    const found: T[] = []
-    for await (const object of objects.list<T>(of, { namespace, labelSelector: `${CLUSTER_NAME_LABEL}=${name}` }))
-      found.push(object)
+    const selection = { namespace, labelSelector: `${CLUSTER_NAME_LABEL}=${name}` }
+    const found = await Array.fromAsync(objects.list<T>(of, selection))
     return found.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
   }
   // An installation of an older version does not serve every kind.

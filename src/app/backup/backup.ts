@@ -94,16 +94,14 @@ const noHome = (server: string, cause?: unknown): CaptError =>
   })
 
 async function collect(chunks: AsyncIterable<Buffer>, from: string): Promise<Buffer> {
-  const parts: Buffer[] = []
   try {
-    for await (const chunk of chunks) parts.push(chunk)
+    return Buffer.concat(await Array.fromAsync(chunks))
   } catch (error) {
     throw new CaptError('CAPT_BACKUP_INTERRUPTED', `${from} was not read to its end: ${messageOf(error)}`, {
       hint: 'no backup was made; look at the log of the home, then try again',
       cause: error,
     })
   }
-  return Buffer.concat(parts)
 }
 
 function keyOfHome(home: BackupRequest['home'], content: Buffer) {

@@ -101,10 +101,8 @@ function conditionRows({ status }: WithConditions): string[][] {
 
 /** The Terraform of an object, where it has some: why it waits is there. */
 async function appliesOf({ metadata: { uid } }: AnyObject, { objects, namespace }: Connected) {
-  const found: WorkspaceTemplateApply[] = []
-  for await (const apply of objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace }))
-    if (apply.metadata.ownerReferences?.some((owner) => owner.uid === uid)) found.push(apply)
-  return found
+  const all = await Array.fromAsync(objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace }))
+  return all.filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid))
 }
 
 function branchOf(object: AnyObject, applies: readonly WorkspaceTemplateApply[]): Branch {

@@ -4,13 +4,7 @@ import { isKubeError, type Objects } from '#kube'
 
 /** Of every namespace where none is given. */
 export async function listIn<T extends AnyObject>(objects: Objects, kind: KindRef, namespace: string | undefined) {
-  const found: T[] = []
-  try {
-    for await (const object of objects.list<T>(kind, namespace === undefined ? {} : { namespace })) found.push(object)
-  } catch (error) {
-    unseen(error)
-  }
-  return found
+  return (await Array.fromAsync(objects.list<T>(kind, { namespace })).catch(unseen)) ?? []
 }
 
 /** What this person may not read, or this server does not have, counts as absent. */

@@ -1,6 +1,6 @@
 // Follows deletions until the objects are gone: the steps of each cluster in their order, and what is under way.
 import { type AnyObject, CoreEventKind, conditionOf, type KindRef } from '#api'
-import { type Connected, isKubeError } from '#kube'
+import { type Connected, ignore, isKubeError } from '#kube'
 import { formatDuration, isCaptError, redact, sleep } from '#lib'
 import { type ClusterObjects, clusterTree, readClusterObjects } from '#view'
 import { EXIT, Interrupted, type Io } from '../command.ts'
@@ -74,14 +74,11 @@ export async function readLeft(
 ): Promise<readonly string[]> {
   if (kind.kind !== 'Cluster' || uid === undefined) return []
   const fieldSelector = `reason=LeftBehind,involvedObject.kind=Cluster,involvedObject.name=${name}`
-  const left = new Set<string>()
-  try {
-    for await (const event of objects.list<LeftEvent>(CoreEventKind, { namespace, fieldSelector }))
-      if (event.involvedObject.uid === uid) left.add(redact(event.message ?? ''))
-  } catch (error) {
-    if (!isKubeError(error, 'Forbidden')) throw error
-  }
-  return [...left]
+  const events = Array.fromAsync(objects.list<LeftEvent>(CoreEventKind, { namespace, fieldSelector }))
+  const own = ((await events.catch(ignore('Forbidden'))) ?? []).filter(
+    ({ involvedObject }) => involvedObject.uid === uid,
+  )
+  return [...new Set(own.map(({ message = '' }) => redact(message)))]
 }
 
 /** The first line of a condition, without the mark that core puts before each of several. */

@@ -10,7 +10,7 @@ import {
   SecretKind,
   ServiceAccountKind,
 } from '#api'
-import { isKubeError, type Objects } from '#kube'
+import { ignore, type Objects } from '#kube'
 import { ALL_SLOTS, slotName, suffixOf } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import type { JobRef, Run } from '../record/record.ts'
@@ -38,11 +38,9 @@ export async function observeJob(objects: Objects, ref: JobRef, runId: string): 
   const isOver = job.status?.conditions?.some(
     ({ type, status }) => ['Complete', 'Failed'].includes(type) && status === 'True',
   )
-  const pods: PodFacts[] = []
-  const labelSelector = `${RUN_LABEL}=${runId}`
-  for await (const pod of objects.list<AnyObject & PodFacts>(PodKind, { namespace: ref.namespace, labelSelector })) {
-    if (pod.metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid)) pods.push(pod)
-  }
+  const selection = { namespace: ref.namespace, labelSelector: `${RUN_LABEL}=${runId}` }
+  const all = await Array.fromAsync(objects.list<AnyObject & PodFacts>(PodKind, selection))
+  const pods = all.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid))
   const pod = pods.find((one) => !hasEnded(one)) ?? pods[0]
   const explanation = explainPod(pod, pod ? [] : await eventsOf(objects, job))
   // The controller of Jobs notices the end of a pod a little later than we do.
@@ -51,17 +49,10 @@ export async function observeJob(objects: Objects, ref: JobRef, runId: string): 
 }
 
 async function eventsOf(objects: Objects, { metadata }: AnyObject): Promise<readonly JobEvent[]> {
-  const events: JobEvent[] = []
-  const fieldSelector = `involvedObject.uid=${metadata.uid ?? ''}`
-  const namespace = metadata.namespace ?? ''
-  try {
-    for await (const event of objects.list<AnyObject & JobEvent>(CoreEventKind, { namespace, fieldSelector }))
-      events.push(event)
-  } catch (error) {
-    // Without the right to read them the cause has no name; the run is bounded all the same.
-    if (!isKubeError(error, 'Forbidden')) throw error
-  }
-  return events
+  const selection = { namespace: metadata.namespace, fieldSelector: `involvedObject.uid=${metadata.uid ?? ''}` }
+  const events = Array.fromAsync(objects.list<AnyObject & JobEvent>(CoreEventKind, selection))
+  // Without the right to read them the cause has no name; the run is bounded all the same.
+  return (await events.catch(ignore('Forbidden'))) ?? []
 }
 
 /** Why the pod that claimed the run has ended. */

@@ -1,7 +1,7 @@
 // After a restore from a backup: nothing of what was live when the backup was made is live. Runs become lost, plans that
 // waited or were stored go, and every Lease goes, so that nothing waits for a process that is not there.
-import { type AnyObject, JobKind, type KindRef, keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
-import { ignore, type ListOptions, type Objects } from '#kube'
+import { type AnyObject, JobKind, keyOf, type Lease, LeaseKind, WorkspaceTemplateApply } from '#api'
+import { ignore, type Objects } from '#kube'
 import { toTimestamp } from '#lib'
 import type { RunFault } from '../faults/faults.ts'
 import { holderOf } from '../lock/lease.ts'
@@ -15,7 +15,7 @@ import type { ObjectKey } from '../workspace.ts'
 /** Of an embedded home, where every Lease is ours. Can be repeated. Nobody else may work on the objects meanwhile. */
 export async function settleAfterRestore(objects: Objects, nowMs: number): Promise<void> {
   await settleRecords(objects, nowMs)
-  for (const lease of await allOf<Lease>(objects, LeaseKind)) await deleteLease(objects, lease)
+  for (const lease of await Array.fromAsync(objects.list<Lease>(LeaseKind))) await deleteLease(objects, lease)
 }
 
 interface Settled {
@@ -32,26 +32,21 @@ interface Settled {
 export async function settleManagementCluster(objects: Objects, nowMs: number): Promise<Settled> {
   const ours = { labelSelector: WORKSPACE_LABEL }
   // Jobs first: one that is started again would resume its run.
-  const jobs = await allOf<AnyObject>(objects, JobKind, ours)
+  const jobs = await Array.fromAsync(objects.list<AnyObject>(JobKind, ours))
   for (const job of jobs)
     await objects.delete(JobKind, keyOf(job), { propagation: 'Background' }).catch(ignore('NotFound'))
   const closed = await settleRecords(objects, nowMs)
-  const locks = (await allOf<Lease>(objects, LeaseKind, ours)).filter(
+  const locks = (await Array.fromAsync(objects.list<Lease>(LeaseKind, ours))).filter(
     (lease) => !lease.spec?.holderIdentity || holderOf(lease) !== undefined,
   )
   for (const lease of locks) await deleteLease(objects, lease)
   return { closed, locks: locks.length, jobs: jobs.length }
 }
 
-async function allOf<T extends AnyObject>(objects: Objects, kind: KindRef, options: ListOptions = {}): Promise<T[]> {
-  const found: T[] = []
-  for await (const object of objects.list<T>(kind, options)) found.push(object)
-  return found
-}
-
 async function settleRecords(objects: Objects, nowMs: number): Promise<readonly string[]> {
   const closed: string[] = []
-  for (const { metadata } of await allOf<WorkspaceTemplateApply>(objects, WorkspaceTemplateApply)) {
+  const applies = await Array.fromAsync(objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply))
+  for (const { metadata } of applies) {
     const key = { namespace: metadata.namespace ?? '', name: metadata.name }
     const results = []
     for (const workspace of [key, checksKey(key)])

@@ -12,7 +12,6 @@ import {
   planUpgrade,
   readState,
   type UpgradePorts,
-  type WaveMember,
 } from '#upgrade'
 import {
   type Arguments,
@@ -149,10 +148,9 @@ function describe(outcome: Outcome, name: string): string {
 const exitOf = ({ is }: Outcome): number => (is === 'stopped' ? EXIT.failed : is === 'late' ? EXIT.notReady : EXIT.fine)
 
 async function upgradeFleet(args: Arguments, io: Io, ports: UpgradePorts, selector: string): Promise<number> {
-  const members: WaveMember[] = []
   const { objects, namespace, clusterKind: kind } = ports
-  for await (const { metadata } of objects.list<AnyObject>(kind, { namespace, labelSelector: selector }))
-    members.push({ name: metadata.name, labels: metadata.labels ?? {} })
+  const selected = await Array.fromAsync(objects.list<AnyObject>(kind, { namespace, labelSelector: selector }))
+  const members = selected.map(({ metadata: { name, labels = {} } }) => ({ name, labels }))
   if (members.length === 0)
     throw new CaptError('CAPT_UPGRADE_REFUSED', `No Cluster of namespace ${namespace} has the labels ${selector}`, {
       hint: 'capt get clusters shows those that there are',

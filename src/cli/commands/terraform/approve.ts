@@ -1,7 +1,7 @@
 // Approves or denies the plan of an apply. The approval names the plan's hash and the user that the API server knows us by.
 import { decideOnPlan } from '#engine'
 import { CaptError } from '#lib'
-import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT } from '../../command.ts'
+import { CONNECTION_OPTIONS, type Command, EXIT, withConnection } from '../../command.ts'
 import { applyNameOf } from '../../resources.ts'
 
 export const command: Command = {
@@ -28,9 +28,7 @@ export const command: Command = {
       throw new CaptError('CAPT_USAGE', name === undefined ? 'approve needs a name' : 'approve needs --plan', {
         hint: 'capt plan demo-vpc shows the plan and its hash; then capt approve demo-vpc --plan HASH',
       })
-    const connected = await io.connect(connectionOf(args))
-    try {
-      const { objects, namespace } = connected
+    return withConnection(args, io, async ({ objects, namespace }) => {
       const decision = { ...(typeof plan === 'string' ? { plan } : {}), deny: deny === true }
       const { hash, user, isSuspended } = await decideOnPlan(objects, { namespace, name }, decision, io.clock.now())
       io.stdout.write(
@@ -40,8 +38,6 @@ export const command: Command = {
       )
       if (isSuspended) io.stderr.write('It is suspended: nothing starts before spec.suspend is false\n')
       return EXIT.fine
-    } finally {
-      await connected.close()
-    }
+    })
   },
 }

@@ -6,7 +6,7 @@ import { type PlanText, readPlanText, readRecord } from '#engine'
 import type { Connected } from '#kube'
 import { CaptError, formatDuration, parseDuration } from '#lib'
 import { type PaintLine, renderPlan } from '#view'
-import { CONNECTION_OPTIONS, type Command, connectionOf, EXIT, filesOption, type Io } from '../../command.ts'
+import { CONNECTION_OPTIONS, type Command, EXIT, filesOption, type Io, withConnection } from '../../command.ts'
 import { OUTPUT_OPTION, outputOf, printData } from '../../output.ts'
 import { applyNameOf } from '../../resources.ts'
 import { planSpeculatively } from '../../speculative-plan.ts'
@@ -37,8 +37,7 @@ export const command: Command = {
       })
     const waitMs = parseDuration(String(args.values['wait']))
     const manifests = files.length > 0 ? await (await import('../../sources.ts')).loadManifests(files, io) : []
-    const connected = await io.connect(connectionOf(args))
-    try {
+    return withConnection(args, io, async (connected) => {
       const plans: Plan[] = []
       if (name === undefined) {
         const found = await speculate(
@@ -52,9 +51,7 @@ export const command: Command = {
       if (output === 'json' || output === 'yaml') await printData(plans, output, io)
       else io.stdout.write(plans.map((plan) => describe(plan, io)).join('\n'))
       return EXIT.fine
-    } finally {
-      await connected.close()
-    }
+    })
   },
 }
 
@@ -76,8 +73,7 @@ async function findApplies(
   const apply = await objects.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, { namespace, name })
   if (apply) return [apply]
   const options = { namespace, labelSelector: `${CLUSTER_NAME_LABEL}=${name}` }
-  const items: WorkspaceTemplateApply[] = []
-  for await (const one of objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, options)) items.push(one)
+  const items = await Array.fromAsync(objects.list<WorkspaceTemplateApply>(WorkspaceTemplateApply, options))
   if (items.length === 0) throw notFound(WorkspaceTemplateApply, { namespace, name })
   return items
 }

@@ -76,7 +76,6 @@ export function goneSince(
 const isTornDown = (delivery: AddonDelivery): boolean => conditionOf(delivery, 'TornDown')?.status === 'True'
 
 async function count({ connected }: Story, kind: KindRef, labelSelector: string): Promise<number> {
-  let found = 0
-  for await (const _ of connected.objects.list(kind, { namespace: CLUSTER.namespace, labelSelector })) found += 1
-  return found
+  const { namespace } = CLUSTER
+  return (await Array.fromAsync(connected.objects.list(kind, { namespace, labelSelector }))).length
 }
