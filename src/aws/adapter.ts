@@ -91,7 +91,7 @@ export function connectAws({
         await send(transport, queryCall(iam, 'CreateServiceLinkedRole', '2010-05-08', { AWSServiceName: SPOT_SERVICE }))
         return 'created'
       } catch (error) {
-        // Somebody else made it in between.
+        // It was made in between.
         if (isAwsError(error) && /InvalidInput|EntityAlreadyExists/.test(error.awsCode ?? '')) return 'present'
         throw error
       }

@@ -1,4 +1,4 @@
-// What is still stored for applies that are gone because somebody removed their finalizers.
+// What is still stored for applies that are gone because their finalizers were removed by hand.
 import { type Abandoned, findAbandoned } from '#engine'
 import { ignore, type Objects } from '#kube'
 import { counted } from '#lib'

@@ -1,4 +1,4 @@
-// Whether the saved state is the one in the record: missing, older, of another lineage, or changed by somebody else.
+// Whether the saved state is the one in the record: missing, older, of another lineage, or changed outside of capt.
 import { isOpen, isUnreadable, type WorkspaceExam } from '#engine'
 import type { Finding } from '#view'
 

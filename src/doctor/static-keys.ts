@@ -83,7 +83,7 @@ interface ManagedFields {
   readonly fieldsV1?: Readonly<Record<string, unknown>>
 }
 
-/** The last time that somebody wrote data of the Secret, as far as its managed fields say. */
+/** When the data of the Secret was last written, as far as its managed fields say. */
 export function changedAt({ metadata }: Pick<Secret, 'metadata'>): number {
   const fields = (metadata as { managedFields?: readonly ManagedFields[] }).managedFields ?? []
   const times = fields.flatMap(({ time, fieldsV1 }) => (time && fieldsV1?.['f:data'] ? [Date.parse(time)] : []))

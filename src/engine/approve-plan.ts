@@ -26,7 +26,7 @@ interface PlanDecision {
 interface DecidedPlan {
   readonly hash: string
   readonly user: string
-  /** Nothing starts before somebody sets spec.suspend to false. */
+  /** Nothing starts before spec.suspend is false. */
   readonly isSuspended: boolean
 }
 

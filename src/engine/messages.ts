@@ -1,5 +1,5 @@
 // Reads Terraform's JSON lines: what is planned, what is done, what went wrong. Pure; unknown types are ignored, a
-// line that is not JSON is somebody's chatter and is kept as text.
+// line that is not JSON is output of another program and is kept as text.
 import { type PlannedChange, reasonText } from './runner/plan/changes.ts'
 import { type Fields, fieldsOf, textOf } from './runner/plan/fields.ts'
 

@@ -54,7 +54,7 @@ export interface ApplyFacts {
 }
 
 /**
- * `idle`: no run is open. `running`: somebody works on it. `lost`: the record is open, its runner is proven dead.
+ * `idle`: no run is open. `running`: a runner works on it. `lost`: the record is open, its runner is proven dead.
  * `unreachable`: the record is open, its runner is silent and cannot be proven dead.
  */
 export type Activity = 'idle' | 'running' | 'lost' | 'unreachable'

@@ -40,7 +40,7 @@ export function retryingObjects(objects: Objects, policy: RetryPolicy): Objects 
   }
 }
 
-/** Passes with time: nobody is there, or somebody is overwhelmed. Wrong credentials may be renewed as well. */
+/** Passes with time: the server is away or overloaded. Wrong credentials may be renewed as well. */
 export function isTransient(error: unknown): boolean {
   return isKubeError(error, 'Unreachable', 'ServerError', 'TooManyRequests', 'Expired', 'BadAnswer', 'Unauthorized')
 }

@@ -33,7 +33,7 @@ export const MANAGED_LABEL = 'capt.appthrust.com/managed'
 const isShipped = ({ kind, object }: Node): boolean =>
   kind.kind === AddonPipeline.kind && object.metadata.labels?.[MANAGED_LABEL] === 'true'
 
-/** Whether add-ons would change by the move, because somebody changed the shipped pipeline on one side. */
+/** Whether add-ons would change by the move, because the shipped pipeline was changed on one side. */
 export function differs(all: readonly Node[], shippedThere: AddonPipeline | undefined): boolean {
   const here = all.find(isShipped)?.object as AddonPipeline | undefined
   return here !== undefined && shippedThere !== undefined && !jsonEqual(here.spec, shippedThere.spec)

@@ -1,4 +1,4 @@
-// Where a TLS server gets its certificate: files that somebody mounts and replaces while we run, or one we make
+// Where a TLS server gets its certificate: files that are mounted and replaced while we run, or one we make
 // ourselves and renew before it ends.
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'

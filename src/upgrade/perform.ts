@@ -103,7 +103,7 @@ async function request({ objects, clusterKind }: UpgradePorts, state: ClusterSta
     await objects.patch(CAPTControlPlane, state.controlPlane, { type: 'merge', body: { spec: { version: step.to } } })
 }
 
-/** Other fields of the override stay; the write fails when somebody else changed the delivery meanwhile. */
+/** Other fields of the override stay; the write fails when the delivery was changed meanwhile. */
 async function override(objects: Objects, key: ClusterState['cluster'], stage: string, version: string): Promise<void> {
   const delivery = await objects.get<AddonDelivery>(AddonDelivery, key)
   if (!delivery) return

@@ -24,7 +24,7 @@ import { type NodeImageState, nodeImageOf } from './node-image.ts'
 export interface ComponentState extends RunningComponent {
   readonly stage: string
   readonly delivery: Key
-  /** Somebody chose the version; otherwise it follows Kubernetes by itself. */
+  /** A user chose the version; otherwise it follows Kubernetes by itself. */
   readonly isPinned: boolean
   readonly state: StageStatus['state']
   readonly message: string

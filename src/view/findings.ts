@@ -2,7 +2,7 @@
 import { formatDuration, wrapWords } from '#lib'
 import type { RenderOptions } from './render.ts'
 
-/** `person`: somebody must look or act. `know`: it is so, and passes by itself or is as it should be. */
+/** `person`: a person must look or act. `know`: it is so, and passes by itself or is as it should be. */
 type Weight = 'person' | 'know'
 
 export interface Finding {

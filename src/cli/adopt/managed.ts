@@ -105,7 +105,7 @@ export async function adoptManaged(
   return applied
 }
 
-/** A cluster that is only read cannot change its policy, and one with another template is somebody's already. */
+/** A cluster that is only read cannot change its policy, and one with another template is managed already. */
 async function refuseOther({ objects, namespace }: Connected, manifests: readonly AnyObject[]): Promise<void> {
   const wanted = manifests.find(({ kind }) => kind === CAPTControlPlane.kind) as CAPTControlPlane
   const name = wanted.metadata.name

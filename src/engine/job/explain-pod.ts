@@ -61,7 +61,7 @@ export function explainPod(pod: PodFacts | undefined, events: readonly JobEvent[
   return hasEnded(pod) ? explainEnd(pod) : explainWait(pod)
 }
 
-/** No pod at all: the quota, or somebody who decides about pods, refuses it. */
+/** No pod at all: the quota, a policy or a webhook refuses it. */
 function explainRefusal(events: readonly JobEvent[]): Explanation | undefined {
   const refusal = events.findLast(({ reason }) => reason === 'FailedCreate')
   if (!refusal) return undefined

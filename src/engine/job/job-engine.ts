@@ -232,7 +232,7 @@ export class JobEngine implements Engine {
     const job = await observeJob(objects, run.job, run.id)
     if (run.cancelling && job.is !== 'active')
       return { activity: await this.#closeIfOpen(key, run, 'Cancelled', CANCELLED) }
-    // Nothing has begun: the Job was not made, or somebody deleted it before its pod claimed the run.
+    // Nothing has begun: the Job was not made, or it was deleted before its pod claimed the run.
     if (job.is === 'missing') return { activity: 'lost' }
     const waited = (clock.now() - Date.parse(job.createdAt ?? '')) / 1000
     const { fault, patienceSeconds } = job.explanation ?? {}

@@ -1,4 +1,4 @@
-// Makes the account, the role or the Secret of a run again that somebody deleted under it; retry-denied.ts is how the
+// Recreates the account, the role or the Secret of a run that was deleted during the run; retry-denied.ts is how the
 // runner waits for that.
 import {
   type AnyObject,

@@ -1,5 +1,5 @@
 // Removes the identities of workspaces that are not here any more although nobody forgot them: their applies were moved to another
-// cluster, or somebody took their finalizers off. A Role that is left would keep its namespace from being deleted.
+// cluster, or their finalizers were removed by hand. A Role that is left would keep its namespace from being deleted.
 import { type AnyObject, SecretKind, ServiceAccountKind, toKey, WorkspaceTemplateApply } from '#api'
 import type { Objects } from '#kube'
 import { type Clock, isCaptError, type Log, messageOf, type Timer } from '#lib'

@@ -100,7 +100,7 @@ class LocalEngine implements Engine {
     return queue ? { ...view, queue } : view
   }
 
-  /** A run that somebody else may change is always read again: an operator's statement takes effect at once. */
+  /** A run that another process may change is always read again: an operator's statement takes effect at once. */
   #cached(key: ObjectKey): RunRecord | undefined {
     const record = this.#services.records.get(key)
     const mayChange = isOpen(record?.run) || (record !== undefined && isReplacement(record))

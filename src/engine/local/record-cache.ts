@@ -15,7 +15,7 @@ export class RecordCache {
   readonly #onConflict: (key: ObjectKey) => void
   readonly #records = packed<RunRecord>()
 
-  /** `onConflict` is called when somebody else has written a record meanwhile. */
+  /** `onConflict` is called when another process has written a record meanwhile. */
   constructor(objects: Objects, onConflict: (key: ObjectKey) => void) {
     this.#objects = objects
     this.#onConflict = onConflict
@@ -59,7 +59,7 @@ export class RecordCache {
     return found
   }
 
-  /** Undefined when somebody else was faster; then what they wrote is cached. */
+  /** Undefined after a conflicting write; then the other record is cached. */
   async write(owner: Owner, before: Versioned | undefined, record: RunRecord): Promise<Versioned | undefined> {
     const written = await writeRecord(this.#objects, owner, before, record)
     if (written) {

@@ -1,4 +1,4 @@
-// Whether somebody works on an open run: a runner of this machine, one of another manager, or nobody any more.
+// Decides whether a runner works on an open run: one of this machine, one of another manager, or none.
 import { keyText } from '#api'
 import type { Timer } from '#lib'
 import { ownIdentity, type ProcessIdentity } from '../lock/processes.ts'

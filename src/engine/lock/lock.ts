@@ -35,7 +35,7 @@ export interface Lock {
   release(): Promise<void>
 }
 
-/** A lock that somebody took in our name. */
+/** A lock that the manager took for this run. */
 export function lockOf(objects: Objects, clock: Clock, owner: ObjectKey, runId: string): Lock {
   return handleOf(objects, clock, leaseKey(owner), runId)
 }

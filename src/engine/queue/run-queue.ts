@@ -132,7 +132,7 @@ export class RunQueue {
     this.#wakeForOvertime()
   }
 
-  /** A run gives its slot away when it has lasted a minute: somebody may begin then. */
+  /** A run gives its slot away when it has lasted a minute: the next one may begin then. */
   #wakeForOvertime(): void {
     this.#timer?.cancel()
     if (this.#limits.overtime === 0 || this.#waiting.size === 0) return

@@ -70,7 +70,7 @@ function toVersioned(secret: Secret): Versioned {
 }
 
 /**
- * Writes the record made from `seen`. Undefined when somebody else was faster: read again and think again.
+ * Writes the record made from `seen`. Undefined after a conflicting write: read it and decide again.
  * `log` is filed with it, under the id of its run.
  */
 export async function writeRecord(

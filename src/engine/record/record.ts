@@ -135,7 +135,7 @@ export interface ApprovalPolicy {
   readonly mode: 'Auto' | 'Manual'
   /** Types and addresses of resources that are not replaced or destroyed without approval. */
   readonly guard: readonly string[]
-  /** The guard was written by somebody, so entries without effect are reported. */
+  /** The guard was written by a user, so entries without effect are reported. */
   readonly givenGuard?: boolean
   /** Manual because the state was taken over and this is the first plan. */
   readonly isFirst?: boolean
@@ -295,7 +295,7 @@ export function parseRecord(text: string): RunRecord | undefined {
   }
 }
 
-/** Whether the runner of this run has closed it. One that was lost was closed by somebody else. */
+/** Whether the runner of this run has closed it. A lost run was closed by a manager. */
 export function hasClosed({ history }: RunRecord, runId: string): boolean {
   return history.some(({ id, phase }) => id === runId && phase !== 'Lost')
 }

@@ -41,7 +41,7 @@ export async function listRecorded(objects: Objects, owner: Owner, status = 0): 
 
 /**
  * Removes what is kept and leaves the resources alone. The apply, where there is one, starts over with a record that
- * notes this; otherwise nothing is left. Refuses while somebody works on it.
+ * notes this; otherwise nothing is left. Refuses while a run works on it.
  */
 export async function orphanResources(
   objects: Objects,

@@ -54,7 +54,7 @@ export function spareOf(spare: readonly BundleRef[]): { readonly spare?: readonl
   return spare.length > 0 ? { spare } : {}
 }
 
-/** Beside the apply. Those that are gone leave the record when it is closed: until then somebody may have to finish this. */
+/** Beside the apply. Those that are gone leave the record when it is closed: until then another run may have to finish this. */
 async function dropBackups(
   { world, request }: RunContext,
   outdated: readonly BackupRef[],

@@ -71,7 +71,7 @@ export async function loadPlan(objects: Objects, key: ObjectKey, ref: PlanRef): 
   }
 }
 
-/** Refused where somebody else holds it too. */
+/** Refused where it has other finalizers too. */
 const LET_GO = [
   { op: 'test', path: '/metadata/finalizers', value: [KEEP_FINALIZER] },
   { op: 'remove', path: '/metadata/finalizers' },

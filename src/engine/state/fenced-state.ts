@@ -17,7 +17,7 @@ interface Fence {
 
 const ATTEMPTS = 10
 
-/** Throws CAPT_STATE_FENCED when somebody else holds the lock or wrote meanwhile; nothing of theirs is touched then. */
+/** Throws CAPT_STATE_FENCED when another run holds the lock or wrote meanwhile; what it wrote is left alone. */
 export async function saveFenced(
   objects: Objects,
   owner: Owner,

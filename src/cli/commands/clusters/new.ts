@@ -1,4 +1,4 @@
-// Writes the manifest of a new cluster: asks what was not given by a flag, where there is somebody to ask.
+// Writes the manifest of a new cluster: on a terminal it asks for what no flag gives.
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { checkManifests, readManifests, toCaptError } from '#api'

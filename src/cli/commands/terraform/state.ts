@@ -86,7 +86,7 @@ async function list({ connected, key, io }: Task): Promise<number> {
   return EXIT.fine
 }
 
-/** Undefined when it is gone or damaged: a copy does not hold before somebody says so. */
+/** Undefined when it is gone or damaged: a copy holds only after it was restored. */
 async function currentState(objects: Connected['objects'], key: ObjectKey) {
   try {
     return readState((await loadState(objects, key)) ?? '')

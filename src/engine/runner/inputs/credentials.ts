@@ -188,7 +188,7 @@ export async function holdSecret(objects: Objects, secret: Secret, namespace: st
   try {
     return await objects.patch<Secret>(SecretKind, { namespace, name }, { type: 'merge', body })
   } catch (error) {
-    // Somebody was faster, or we may read it but not hold it: the run can go on either way.
+    // It was changed meanwhile, or we may read it but not hold it: the run can go on either way.
     if (isKubeError(error, 'Conflict', 'Forbidden', 'NotFound')) return secret
     throw error
   }

@@ -1,4 +1,4 @@
-// Whether the plan that somebody names may be approved or denied now; the error says why not. Pure.
+// Whether a plan may be approved or denied now; the error says why not. Pure.
 import { conditionOf, type WorkspaceTemplateApply } from '#api'
 import { CaptError } from '#lib'
 import type { ProposedPlan, RunRecord } from '../../record/record.ts'

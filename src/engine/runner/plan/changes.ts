@@ -1,5 +1,5 @@
 // What a plan would do to each resource: action, reason and where it moved from. Pure. The same shape is made from
-// Terraform's messages (every run has them) and from `terraform show -json` (only where somebody must approve).
+// Terraform's messages (every run has them) and from `terraform show -json` (only where a plan must be approved).
 
 export interface PlannedChange {
   readonly address: string

@@ -86,7 +86,7 @@ export function toReport(
   }
 }
 
-/** Between the check and this run a floating input may have resolved differently: that waits for somebody to ask for it. */
+/** Between the check and this run a floating input may have resolved differently: that waits until a user asks for it. */
 export async function refuseMoreThanDrift(context: RunContext, { terraform, layout }: Planned): Promise<void> {
   const { request, world } = context
   const plan = await terraform.show(layout)

@@ -1,4 +1,4 @@
-// What a plan says about drift: which of its changes undo what somebody else did, which follow from other inputs, and which
+// What a plan says about drift: which of its changes undo changes made outside of Terraform, which follow from other inputs, and which
 // from a floating input that resolved differently. Pure: plan, saved state and whether the inputs are those last applied.
 import { isPlainObject, type Json, jsonEqual } from '#lib'
 import { hasMark } from './diff.ts'
@@ -6,7 +6,7 @@ import { type Fields, fieldsOf, listOf, textOf } from './fields.ts'
 import { movedData } from './moved-data.ts'
 import { actionOf } from './plan-json.ts'
 
-/** Drift: somebody changed it. Pending: the inputs ask for it. Upstream: a floating input resolved differently. */
+/** Drift: it was changed outside of Terraform. Pending: the inputs ask for it. Upstream: a floating input resolved differently. */
 type DriftCause = 'Drift' | 'Pending' | 'Upstream'
 
 interface ExplainedChange {
@@ -19,7 +19,7 @@ interface ExplainedChange {
 export interface DriftFinding {
   readonly result: 'InSync' | 'Drifted' | 'PendingChange' | 'UpstreamMoved'
   readonly changes: readonly ExplainedChange[]
-  /** Resources that somebody changed in a way that an apply leaves alone. */
+  /** Resources that were changed outside of Terraform in a way that an apply leaves alone. */
   readonly ignored: number
   /** Data sources that resolved differently and that a change depends on. */
   readonly sources: readonly string[]
@@ -53,7 +53,7 @@ export function findDrift(parsed: unknown, state: string | undefined, isAsApplie
   return { result: resultOf(changes), changes, ignored: [...drifted.keys()].filter(isIgnored).length, sources }
 }
 
-/** All that would be changed is what somebody else did. */
+/** The plan only undoes changes made outside of Terraform. */
 export function isDriftAlone({ changes }: Pick<DriftFinding, 'changes'>): boolean {
   return changes.length > 0 && changes.every(({ cause }) => cause === 'Drift')
 }
@@ -64,7 +64,7 @@ const toDrifted = (resource: Fields): readonly [string, Fields] => [
   fieldsOf(resource['change']),
 ]
 
-/** Every attribute that the change sets to a known value gets the value that it had before somebody changed it. */
+/** Every attribute that the change sets to a known value gets the value that it had before that change. */
 function restores(change: Fields, drift: Fields): boolean {
   if (!isPlainObject(change['after'])) return false
   const before = fieldsOf(change['before'])

@@ -1,4 +1,4 @@
-// Reads a file that somebody else writes, line by line, from where it last stopped. Memory stays bounded: a line that is
+// Reads a file that another process writes, line by line, from where it last stopped. Memory stays bounded: a line that is
 // too long is cut, whatever its length.
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 

@@ -57,7 +57,7 @@ export class RecordWriter {
     return this.#seen.record
   }
 
-  /** Changes the record for good; when somebody else wrote meanwhile, the change is made to what they wrote. */
+  /** Changes the record for good; after a conflicting write, the change is made to what was written. */
   update(change: RecordChange, log?: string, plan?: Buffer): Promise<void> {
     const written = this.#last.then(() => this.#update(change, log, plan))
     this.#last = written.catch(() => undefined)

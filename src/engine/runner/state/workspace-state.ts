@@ -28,7 +28,7 @@ interface StateWorld extends CopiesWorld {
 
 /** How a run begins with its state. */
 interface Opening {
-  /** The saved state, when somebody has read it under our lock. */
+  /** The saved state, where the manager has read it under our lock. */
   readonly seen?: StateCopy | undefined
   /** An earlier runner of this workspace was lost and may still be alive somewhere. */
   readonly isTakeOver: boolean
@@ -183,7 +183,7 @@ export class WorkspaceState {
     }
   }
 
-  /** What somebody took away since it was saved is saved once more, as long as the lock is ours. */
+  /** A state that was deleted since it was saved is saved again, as long as the lock is ours. */
   async #verify(text: string): Promise<void> {
     const { objects, owner } = this.#world
     try {
