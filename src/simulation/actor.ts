@@ -1,7 +1,8 @@
 // What every actor of the simulated workload shares.
-import type { Condition } from '#api'
-import type { Clock } from '#lib'
-import { toTimestamp } from '#lib'
+import { type AnyObject, type Condition, DeploymentKind, type KindRef } from '#api'
+import type { Cache } from '#kube'
+import { type Clock, toTimestamp } from '#lib'
+import type { Wake } from '#runtime'
 import type { Ledger } from './ledger.ts'
 
 export interface Stage {
@@ -47,4 +48,32 @@ export function conditionList(
       ...(observedGeneration === undefined ? {} : { observedGeneration }),
     }
   })
+}
+
+/** Wakes every object of a kind when one of another kind changes. */
+export const wakeAll = (kind: KindRef, from: KindRef): Wake => ({
+  kind: from,
+  toKeys: (_changed, cache) => cache.keys(kind),
+})
+
+/** Wakes every object of a kind when the Deployment of its controller comes or goes. */
+export const wakeOnDeployment = (kind: KindRef, name: string): Wake => ({
+  kind: DeploymentKind,
+  toKeys: ({ metadata }, cache) => (metadata.name === name ? cache.keys(kind) : []),
+})
+
+/** Wakes the owner, of this kind, of an object that changed. */
+export const wakeOwner = (owner: KindRef, kind: KindRef): Wake => ({
+  kind,
+  toKeys: ({ metadata }) =>
+    (metadata.ownerReferences ?? [])
+      .filter((one) => one.kind === owner.kind)
+      .map(({ name }) => ({ namespace: metadata.namespace!, name })),
+})
+
+/** Whether a controller of the workload runs, by the name of its Deployment. */
+export function isRunning(cache: Cache, name: string): boolean {
+  return cache
+    .list<AnyObject & { status?: { availableReplicas?: number } }>(DeploymentKind)
+    .some((one) => one.metadata.name === name && (one.status?.availableReplicas ?? 0) > 0)
 }

@@ -36,7 +36,7 @@ interface ActorOptions {
   readonly clock: Clock
   readonly log: Log
   /** How long starting, fetching and launching take; 300 ms by default. */
-  readonly paceMs?: number
+  readonly paceMs?: number | undefined
   /** Nodes that are there from the start, as a managed node group would bring them. */
   readonly nodes?: number
 }
@@ -89,16 +89,8 @@ export async function startActors(options: ActorOptions): Promise<Actors> {
   let isStopped = false
 
   const run = (controllers: readonly AnyController[]) => {
-    running.push(
-      runControllers({
-        controllers,
-        objects: connection.objects,
-        informers: connection.informers(),
-        events: connection.events,
-        clock,
-        log,
-      }),
-    )
+    const { objects, events } = connection
+    running.push(runControllers({ controllers, objects, informers: connection.informers(), events, clock, log }))
   }
   const onServed = (name: string) => {
     served.add(name)

@@ -1,6 +1,6 @@
 // Fault switches of the simulation: what goes wrong with an object, set by an annotation on it or by its name in the
 // ConfigMap kube-system/capt-simulation of the workload cluster.
-import { type AnyObject, type ConfigMap, ConfigMapKind, type KindRef, keyOf } from '#api'
+import { type AnyObject, type ConfigMap, ConfigMapKind, type KindRef } from '#api'
 import type { Cache } from '#kube'
 import { isCaptError, ownValue, parseDuration } from '#lib'
 import type { Wake } from '#runtime'
@@ -34,6 +34,9 @@ export function parseFault(text: string | undefined): Fault {
   }
 }
 
+/** By how much longer a fault makes things take. */
+export const slowMs = (fault: Fault): number => (fault.is === 'slow' ? fault.ms : 0)
+
 /** The fault of an object, or of the first of these names that has one. */
 export function faultOf(cache: Cache, object: AnyObject, ...names: readonly string[]): Fault {
   const own = object.metadata.annotations?.[FAULT_ANNOTATION]
@@ -49,5 +52,5 @@ export const isFaultMap = (object: AnyObject): boolean =>
 /** Every object of a kind is looked at again when the switches change. */
 export const wakeOnFaults = (kind: KindRef): Wake => ({
   kind: ConfigMapKind,
-  toKeys: (object, cache) => (isFaultMap(object) ? cache.list(kind).map(keyOf) : []),
+  toKeys: (object, cache) => (isFaultMap(object) ? cache.keys(kind) : []),
 })

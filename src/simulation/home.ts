@@ -13,6 +13,7 @@ import {
   readCluster,
   type Secret,
   SecretKind,
+  toKey,
 } from '#api'
 import { type Cache, ignore, type Objects, type Projected } from '#kube'
 import type { Clock, Log } from '#lib'
@@ -85,7 +86,7 @@ export function createSimulation(ports: SimulationPorts): Simulation {
       ledger: simulatedLedger(home, cluster),
       clock: ports.clock,
       log,
-      ...(ports.paceMs === undefined ? {} : { paceMs: ports.paceMs }),
+      paceMs: ports.paceMs,
     })
     return { connection, actors }
   }
@@ -113,11 +114,6 @@ export function createSimulation(ports: SimulationPorts): Simulation {
       await Promise.all(keys.map((id) => end(toKey(id))))
     },
   }
-}
-
-function toKey(text: string): Key {
-  const [namespace, name] = text.split('/') as [string, string]
-  return { namespace, name }
 }
 
 interface ObservedCluster {
@@ -152,23 +148,17 @@ function clusterActor(
     ],
     async observe({ objects, cache }, cluster) {
       const key = keyOf(cluster)
+      const nowMs = ports.clock.now()
       const secret = await objects.get<Secret>(SecretKind, secretKey(key))
       // A deletion goes on after a restart: the actors are needed for as long as the workload is there.
       const isOver = cluster.metadata.deletionTimestamp && (!secret || secret.metadata.deletionTimestamp)
       if (isOver && !isPlaying(key))
-        return {
-          cluster,
-          access: undefined,
-          secret: undefined,
-          alias: undefined,
-          isPlaying: true,
-          nowMs: ports.clock.now(),
-        }
+        return { cluster, access: undefined, secret: undefined, alias: undefined, isPlaying: true, nowMs }
       const access = await ports.realms.ensure(realmPath(key))
       const name = aliasOf(cache, cluster)
       const at = { namespace: key.namespace!, name: simulatedWorkloadSecret(name ?? '') }
       const alias = name === undefined ? undefined : { name, secret: await objects.get<Secret>(SecretKind, at) }
-      return { cluster, access, secret, alias, isPlaying: isPlaying(key), nowMs: ports.clock.now() }
+      return { cluster, access, secret, alias, isPlaying: isPlaying(key), nowMs }
     },
     decide: (observed): Decision<ClusterAction> => {
       if (!observed.access) return done

@@ -6,7 +6,7 @@ import { type Clock, isPlainObject, jsonEqual, shortHash } from '#lib'
 import { type ApplyActorPorts, applyActor } from './apply-actor.ts'
 import { nodeStatus } from './karpenter/node-claims.ts'
 import { hasJoined, joinNode } from './kubernetes/nodes.ts'
-import type { Node } from './kubernetes/placement.ts'
+import type { Node, Taint } from './kubernetes/placement.ts'
 import { simulated } from './names.ts'
 
 const GROUP_LABEL = 'eks.amazonaws.com/nodegroup'
@@ -19,7 +19,7 @@ interface NodeGroup {
   readonly version: string
   readonly type: string
   readonly labels: Readonly<Record<string, string>>
-  readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
+  readonly taints: readonly Taint[]
 }
 
 export const nodeGroupActor = ({ clock, ...ports }: ApplyActorPorts & { readonly clock: Clock }) =>
@@ -42,9 +42,7 @@ export function toGroup({ metadata, status }: WorkspaceTemplateApply): NodeGroup
   const { nodes, node_group_name: name, kubernetes_version: version } = status?.outputs ?? {}
   if (!isPlainObject(nodes) || typeof name !== 'string' || typeof nodes['size'] !== 'number') return undefined
   if (metadata.deletionTimestamp !== undefined && status?.run?.verb === 'destroy') return undefined
-  const taints = Array.isArray(nodes['taints'])
-    ? (nodes['taints'] as { key: string; value?: string; effect: string }[])
-    : []
+  const taints = Array.isArray(nodes['taints']) ? (nodes['taints'] as Taint[]) : []
   return {
     name,
     size: nodes['size'],

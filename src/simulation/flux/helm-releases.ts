@@ -23,7 +23,7 @@ import {
   type World,
   waiting,
 } from '#runtime'
-import type { Stage } from '../actor.ts'
+import { isRunning, type Stage, wakeAll } from '../actor.ts'
 import { faultOf, parseFault, wakeOnFaults } from '../faults.ts'
 import { FAULTS, HelmReleaseKind, HelmRepositoryKind, OCIRepositoryKind } from '../names.ts'
 import { renderSimulatedChart, simulatedChart } from './charts.ts'
@@ -39,23 +39,20 @@ import {
   report,
   timeoutIn,
 } from './helm-release-status.ts'
-import { FLUX_FINALIZER, isRunning, type Source } from './sources.ts'
+import { FLUX_FINALIZER, type Source } from './sources.ts'
 
 export function helmReleaseActor(stage: Stage): Controller<Release, Observed, Action> {
-  const all = (cache: { list(kind: KindRef): readonly AnyObject[] }) => cache.list(HelmReleaseKind).map(keyOf)
   return {
     name: 'simulated-helmrelease',
     kind: HelmReleaseKind,
     summary: false,
     wakes: [
-      { kind: DeploymentKind, toKeys: (_object, cache) => all(cache) },
-      { kind: OCIRepositoryKind, toKeys: (_object, cache) => all(cache) },
-      { kind: HelmRepositoryKind, toKeys: (_object, cache) => all(cache) },
+      ...[DeploymentKind, OCIRepositoryKind, HelmRepositoryKind].map((kind) => wakeAll(HelmReleaseKind, kind)),
       wakeOnFaults(HelmReleaseKind),
     ],
-    observe: async (world, release) => await observe(world, release, stage),
+    observe: (world, release) => observe(world, release, stage),
     decide,
-    act: (world, observed, action) => actOn(world, observed, action),
+    act: actOn,
     status: report,
   }
 }
@@ -83,14 +80,11 @@ function chartOf(
   const namespace = metadata.namespace!
   if (spec?.chartRef) {
     const source = find(OCIRepositoryKind, spec.chartRef.name, spec.chartRef.namespace ?? namespace)
-    const name = source?.spec?.url?.split('/').at(-1) ?? ''
     return {
-      name,
+      name: source?.spec?.url?.split('/').at(-1) ?? '',
       version: source?.spec?.ref?.tag ?? '',
       isReady: source !== undefined && isTrue(source, 'Ready'),
-      problem: source
-        ? `${spec.chartRef.kind} '${spec.chartRef.name}' is not ready`
-        : `${spec.chartRef.kind} '${spec.chartRef.name}' not found`,
+      problem: `${spec.chartRef.kind} '${spec.chartRef.name}' ${source ? 'is not ready' : 'not found'}`,
     }
   }
   if (!spec?.chart) return undefined
@@ -101,9 +95,7 @@ function chartOf(
     name: chart,
     version,
     isReady,
-    problem: source
-      ? `HelmRepository '${sourceRef.name}' is not ready`
-      : `HelmRepository '${sourceRef.name}' not found`,
+    problem: `HelmRepository '${sourceRef.name}' ${source ? 'is not ready' : 'not found'}`,
   }
 }
 
@@ -165,8 +157,8 @@ async function uninstall(objects: Objects, { release }: Observed): Promise<void>
     labelSelector: `app.kubernetes.io/managed-by=Helm,app.kubernetes.io/instance=${nameOf(release)}`,
   }
   for (const kind of [ServiceAccountKind, DeploymentKind])
-    for await (const { metadata } of objects.list<AnyObject>(kind, options))
-      await objects.delete(kind, { namespace: metadata.namespace!, name: metadata.name }).catch(ignore('NotFound'))
+    for await (const object of objects.list<AnyObject>(kind, options))
+      await objects.delete(kind, keyOf(object)).catch(ignore('NotFound'))
 }
 
 async function ensure(objects: Objects, kind: KindRef, object: UnknownObject): Promise<void> {

@@ -1,6 +1,6 @@
 // Plays source-controller: sources become fetched artifacts while the controller's Deployment is available.
-import { type AnyObject, type Condition, DeploymentKind, type KindRef, keyOf } from '#api'
-import type { Cache, Projected } from '#kube'
+import type { AnyObject, Condition, KindRef } from '#api'
+import type { Projected } from '#kube'
 import { isPlainObject, shortHash, toTimestamp } from '#lib'
 import {
   act,
@@ -12,8 +12,8 @@ import {
   removeFinalizer,
   waiting,
 } from '#runtime'
-import { conditionList, type Stage, secondsLeft } from '../actor.ts'
-import { type Fault, faultOf, wakeOnFaults } from '../faults.ts'
+import { conditionList, isRunning, type Stage, secondsLeft, wakeOnDeployment } from '../actor.ts'
+import { type Fault, faultOf, slowMs, wakeOnFaults } from '../faults.ts'
 
 export interface Source extends AnyObject {
   readonly spec?: {
@@ -41,26 +41,13 @@ type Action = { readonly do: 'hold' | 'let-go' }
 
 export const FLUX_FINALIZER = 'finalizers.fluxcd.io'
 
-/** Whether a controller of the workload runs, by the name of its Deployment. */
-export function isRunning(cache: Cache, name: string): boolean {
-  return cache
-    .list<AnyObject & { status?: { availableReplicas?: number } }>(DeploymentKind)
-    .some((one) => one.metadata.name === name && (one.status?.availableReplicas ?? 0) > 0)
-}
-
 /** `https` repositories, charts and OCI artifacts alike; an OCI HelmRepository is only an address and has no status. */
 export function sourceActor(stage: Stage, kind: KindRef): Controller<Source, Observed, Action> {
   return {
     name: `simulated-${kind.kind.toLowerCase()}`,
     kind,
     summary: false,
-    wakes: [
-      {
-        kind: DeploymentKind,
-        toKeys: (object, cache) => (object.metadata.name === 'source-controller' ? cache.list(kind).map(keyOf) : []),
-      },
-      wakeOnFaults(kind),
-    ],
+    wakes: [wakeOnDeployment(kind, 'source-controller'), wakeOnFaults(kind)],
     async observe({ cache }, source) {
       return {
         source,
@@ -93,7 +80,7 @@ function decide(observed: Observed, kind: KindRef): Decision<Action> {
 }
 
 function fetchesIn({ source, fault, paceMs, nowMs }: Observed): number {
-  return secondsLeft(source.metadata.creationTimestamp, paceMs + (fault.is === 'slow' ? fault.ms : 0), nowMs)
+  return secondsLeft(source.metadata.creationTimestamp, paceMs + slowMs(fault), nowMs)
 }
 
 function report(observed: Observed, kind: KindRef) {

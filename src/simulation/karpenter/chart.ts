@@ -1,7 +1,7 @@
 // What the stand-in helm-controller installs for the chart `karpenter`: its CRDs without schemas, and a Deployment that
 // is placed like the real one (never two on one node).
 import type { AnyObject, UnknownObject } from '#api'
-import { isPlainObject, pluralOf } from '#lib'
+import { fieldsOf, isPlainObject, pluralOf } from '#lib'
 import type { ChartInput } from '../flux/charts.ts'
 import { simulated } from '../names.ts'
 
@@ -82,13 +82,13 @@ function definitionOf(group: string, kind: string): UnknownObject {
 /** Objects of the release itself; undefined values that the chart requires. */
 export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
   const { values, release, namespace, version } = input
-  const settings = isPlainObject(values['settings']) ? values['settings'] : {}
+  const settings = fieldsOf(values['settings'])
   if (typeof settings['clusterName'] !== 'string' || settings['clusterName'] === '')
     throw new Error('settings.clusterName is required')
   const labels = { 'app.kubernetes.io/name': 'karpenter', 'app.kubernetes.io/instance': release }
-  const controller = isPlainObject(values['controller']) ? values['controller'] : {}
-  const affinity = isPlainObject(values['affinity']) ? values['affinity'] : {}
-  const account = isPlainObject(values['serviceAccount']) ? values['serviceAccount'] : {}
+  const { resources } = fieldsOf(values['controller'])
+  const affinity = fieldsOf(values['affinity'])
+  const account = fieldsOf(values['serviceAccount'])
   const serviceAccountName = typeof account['name'] === 'string' ? account['name'] : release
   const metadata = { namespace, labels }
   const deployment = {
@@ -118,7 +118,7 @@ export function renderKarpenterChart(input: ChartInput): readonly AnyObject[] {
             {
               name: 'controller',
               image: `simulated/karpenter:${version}`,
-              ...(isPlainObject(controller['resources']) ? { resources: controller['resources'] } : {}),
+              ...(isPlainObject(resources) ? { resources } : {}),
             },
           ],
         },

@@ -13,7 +13,7 @@ import {
   removeFinalizer,
   waiting,
 } from '#runtime'
-import { conditionList, type Stage, secondsLeft } from '../actor.ts'
+import { conditionList, type Stage, secondsLeft, wakeAll } from '../actor.ts'
 import type { Budget } from '../kubernetes/budgets.ts'
 import { hasJoined, joinNode } from '../kubernetes/nodes.ts'
 import type { Node, Pod } from '../kubernetes/placement.ts'
@@ -49,7 +49,7 @@ export function nodeClaimActor(stage: Stage): Controller<NodeClaim, ObservedClai
     summary: false,
     wakes: [
       wakeOnController(NodeClaimKind),
-      { kind: NodeKind, toKeys: (_node, cache) => cache.list(NodeClaimKind).map(keyOf) },
+      wakeAll(NodeClaimKind, NodeKind),
       { kind: PodKind, toKeys: (_pod, cache) => leaving(cache) },
       { kind: PodDisruptionBudgetKind, toKeys: (_budget, cache) => leaving(cache) },
     ],
@@ -140,15 +140,8 @@ export function nodeStatus(nowMs: number, type: string) {
   const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(
     (pressure) => ({ type: pressure, status: 'False', reason: 'KubeletHasSufficient', message: 'simulated' }) as const,
   )
-  const drafts = [
-    ...pressures,
-    { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'simulated' } as const,
-  ]
-  return {
-    ...resourcesOf(type),
-    conditions: conditionList(undefined, drafts, nowMs),
-    nodeInfo: undefined,
-  }
+  const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'simulated' } as const
+  return { ...resourcesOf(type), conditions: conditionList(undefined, [...pressures, ready], nowMs) }
 }
 
 function requirementOf({ spec }: NodeClaim, key: string, fallback: string): string {

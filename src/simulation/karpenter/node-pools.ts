@@ -1,8 +1,8 @@
 // Plays the part of Karpenter that looks after classes and pools: both become ready while its Deployment is available.
-import { type AnyObject, isTrue, keyOf } from '#api'
+import { type AnyObject, isTrue } from '#api'
 import type { Projected } from '#kube'
 import { act, addFinalizer, type Controller, done, hasFinalizer, removeFinalizer, waiting } from '#runtime'
-import { conditionList, type Stage } from '../actor.ts'
+import { conditionList, type Stage, wakeAll } from '../actor.ts'
 import { EC2NodeClassKind, NodeClaimKind, NodeClassKind, NodePoolKind } from '../names.ts'
 import { CLASS_FINALIZER, isAlive, type NodeClaim, type NodePool, wakeOnController } from './objects.ts'
 
@@ -30,7 +30,7 @@ export function nodeClassActor(stage: Stage): Controller<NodeClass, ObservedClas
     name: `simulated-${kind.kind.toLowerCase()}`,
     kind,
     summary: false,
-    wakes: [wakeOnController(kind), { kind: NodeClaimKind, toKeys: (_claim, cache) => cache.list(kind).map(keyOf) }],
+    wakes: [wakeOnController(kind), wakeAll(kind, NodeClaimKind)],
     async observe({ cache }, one) {
       const isUsed = cache
         .list<NodeClaim>(NodeClaimKind)
@@ -86,10 +86,7 @@ export function nodePoolActor(stage: Stage): Controller<NodePool, ObservedPool, 
     name: 'simulated-nodepool',
     kind: NodePoolKind,
     summary: false,
-    wakes: [
-      wakeOnController(NodePoolKind),
-      { kind: kind, toKeys: (_one, cache) => cache.list(NodePoolKind).map(keyOf) },
-    ],
+    wakes: [wakeOnController(NodePoolKind), wakeAll(NodePoolKind, kind)],
     async observe({ cache }, pool) {
       const name = pool.spec?.template?.spec?.nodeClassRef?.name ?? ''
       const one = cache.get(kind, { name })

@@ -32,10 +32,10 @@ export function provisionerActor(
     accepts: (pod) => isUnschedulable(pod as Pod),
     wakes: [
       // A place may be taken, or become free, by any of them.
-      { kind: PodKind, toKeys: (_pod, cache) => pending(cache) },
-      { kind: NodeKind, toKeys: (_node, cache) => pending(cache) },
-      { kind: NodePoolKind, toKeys: (_pool, cache) => pending(cache) },
-      { kind: NodeClaimKind, toKeys: (_claim, cache) => pending(cache) },
+      ...[PodKind, NodeKind, NodePoolKind, NodeClaimKind].map((kind) => ({
+        kind,
+        toKeys: (_changed: AnyObject, cache: Cache) => pending(cache),
+      })),
       { kind: ConfigMapKind, toKeys: (object, cache) => (isFaultMap(object) ? pending(cache) : []) },
       { kind: DeploymentKind, toKeys: (object, cache) => (object.metadata.name === 'karpenter' ? pending(cache) : []) },
     ],

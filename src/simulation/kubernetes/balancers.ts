@@ -1,7 +1,7 @@
 // Plays what makes load balancers: the cloud controller manager, which lives beside the API server, and the AWS Load
 // Balancer Controller, which runs on nodes. Both hold a finalizer for as long as the balancer is there.
-import { type AnyObject, DeploymentKind, type KindRef, keyOf } from '#api'
-import type { Cache, Objects, Projected } from '#kube'
+import type { AnyObject, KindRef } from '#api'
+import type { Objects, Projected } from '#kube'
 import { shortHash } from '#lib'
 import {
   act,
@@ -13,8 +13,7 @@ import {
   removeFinalizer,
   waiting,
 } from '#runtime'
-import type { Stage } from '../actor.ts'
-import { isRunning } from '../flux/sources.ts'
+import { isRunning, type Stage, wakeOnDeployment } from '../actor.ts'
 import type { Ledger, SimulatedObject } from '../ledger.ts'
 import { IngressKind } from '../names.ts'
 
@@ -47,10 +46,10 @@ export async function actOnBalancer(
   kind: KindRef,
   object: AnyObject,
   finalizer: string,
-  action: BalancerAction,
+  action: BalancerAction['do'],
 ): Promise<void> {
   const held = balancerOf(kind, object)
-  if (action.do === 'hold') {
+  if (action === 'hold') {
     await ledger.hold(...held)
     return await addFinalizer(objects, kind, object, finalizer)
   }
@@ -76,19 +75,12 @@ interface Observed {
   readonly isAlive: boolean
 }
 
-/** Wakes every object of a kind when the controller of balancers comes or goes. */
-export const wakeOnBalancerController = (kind: KindRef) => ({
-  kind: DeploymentKind,
-  toKeys: (object: AnyObject, cache: Cache) =>
-    object.metadata.name === BALANCER_CONTROLLER ? cache.list(kind).map(keyOf) : [],
-})
-
 export function ingressActor({ ledger }: Stage): Controller<Ingress, Observed, BalancerAction> {
   return {
     name: 'simulated-ingress',
     kind: IngressKind,
     summary: false,
-    wakes: [wakeOnBalancerController(IngressKind)],
+    wakes: [wakeOnDeployment(IngressKind, BALANCER_CONTROLLER)],
     observe: async ({ cache }, ingress) => ({ ingress, isAlive: isRunning(cache, BALANCER_CONTROLLER) }),
     decide: ({ ingress, isAlive }) =>
       decideBalancer({
@@ -98,7 +90,7 @@ export function ingressActor({ ledger }: Stage): Controller<Ingress, Observed, B
         isDeleting: ingress.metadata.deletionTimestamp !== undefined,
       }) ?? done,
     act: ({ objects }, { ingress }, action) =>
-      actOnBalancer(objects, ledger, IngressKind, ingress, INGRESS_FINALIZER, action),
+      actOnBalancer(objects, ledger, IngressKind, ingress, INGRESS_FINALIZER, action.do),
     status: () => ({}),
   }
 }

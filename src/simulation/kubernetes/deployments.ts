@@ -4,7 +4,7 @@ import { type AnyObject, DeploymentKind, isTrue, keyOf, ownerUidsOf, PodKind } f
 import { ignore, type Projected } from '#kube'
 import { hashOf, shortHash } from '#lib'
 import { act, type Controller, type Decision, done, ownerReference, waiting } from '#runtime'
-import { conditionList, type Stage, secondsLeft } from '../actor.ts'
+import { conditionList, type Stage, secondsLeft, wakeOwner } from '../actor.ts'
 import { wakeOnFaults } from '../faults.ts'
 import type { Pod } from './placement.ts'
 import { podLabels } from './pods.ts'
@@ -39,16 +39,7 @@ export function deploymentActor(stage: Stage): Controller<Deployment, Observed, 
     name: 'simulated-deployment',
     kind: DeploymentKind,
     summary: false,
-    wakes: [
-      {
-        kind: PodKind,
-        toKeys: (pod) =>
-          (pod.metadata.ownerReferences ?? [])
-            .filter((one) => one.kind === 'Deployment')
-            .map((one) => ({ namespace: pod.metadata.namespace!, name: one.name })),
-      },
-      wakeOnFaults(DeploymentKind),
-    ],
+    wakes: [wakeOwner(DeploymentKind, PodKind), wakeOnFaults(DeploymentKind)],
     indexes: [{ kind: PodKind, name: 'owner', values: ownerUidsOf }],
     async observe({ cache }, deployment) {
       return {

@@ -4,7 +4,7 @@ import type { Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { type Controller, done, waiting } from '#runtime'
 import { conditionList, type Stage, secondsLeft } from '../actor.ts'
-import { type Fault, faultOf, wakeOnFaults } from '../faults.ts'
+import { type Fault, faultOf, slowMs, wakeOnFaults } from '../faults.ts'
 
 interface Observed {
   readonly job: Projected<AnyObject & { status?: { conditions?: unknown; startTime?: string } }>
@@ -22,8 +22,8 @@ export function jobActor(stage: Stage): Controller<AnyObject, Observed, never> {
     async observe({ cache }, job) {
       const fault = faultOf(cache, job)
       const nowMs = stage.clock.now()
-      const ms = stage.paceMs + (fault.is === 'slow' ? fault.ms : 0)
-      return { job, fault, nowMs, left: secondsLeft(job.metadata.creationTimestamp, ms, nowMs) }
+      const left = secondsLeft(job.metadata.creationTimestamp, stage.paceMs + slowMs(fault), nowMs)
+      return { job, fault, nowMs, left }
     },
     decide: ({ left }) => (left > 0 ? waiting('Running', 'The pod runs', left) : done),
     act: async () => undefined,

@@ -1,6 +1,12 @@
 // Where a pod may go, as far as the simulation needs it: selector, required affinity, taints, CPU, one per host. Pure.
 import type { AnyObject } from '#api'
-import { hasLabels, isPlainObject, matchesSelector } from '#lib'
+import { fieldsOf, hasLabels, isPlainObject, matchesSelector } from '#lib'
+
+export interface Taint {
+  readonly key: string
+  readonly value?: string
+  readonly effect: string
+}
 
 export interface Pod extends AnyObject {
   readonly spec?: {
@@ -29,7 +35,7 @@ export interface Pod extends AnyObject {
 
 export interface Node extends AnyObject {
   readonly spec?: {
-    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[]
+    readonly taints?: readonly Taint[]
     readonly unschedulable?: boolean
     readonly providerID?: string
   }
@@ -76,9 +82,8 @@ function refusal(pod: Pod, node: Node, pods: readonly Pod[]): string | undefined
 type Expression = { readonly key: string; readonly operator: string; readonly values?: readonly string[] }
 
 function matchesAffinity({ spec }: Pod, labels: Readonly<Record<string, string>>): boolean {
-  const affinity = isPlainObject(spec?.affinity) ? spec.affinity['nodeAffinity'] : undefined
-  const required = isPlainObject(affinity) ? affinity['requiredDuringSchedulingIgnoredDuringExecution'] : undefined
-  const terms: unknown = isPlainObject(required) ? required['nodeSelectorTerms'] : undefined
+  const affinity = fieldsOf(fieldsOf(spec?.affinity)['nodeAffinity'])
+  const terms = fieldsOf(affinity['requiredDuringSchedulingIgnoredDuringExecution'])['nodeSelectorTerms']
   if (!Array.isArray(terms) || terms.length === 0) return true
   return terms.some(
     (term: unknown) =>
@@ -88,10 +93,7 @@ function matchesAffinity({ spec }: Pod, labels: Readonly<Record<string, string>>
 }
 
 /** The taint does not keep the pod away. */
-export function bears(
-  { spec }: Pod,
-  taint: { readonly key: string; readonly value?: string; readonly effect: string },
-): boolean {
+export function bears({ spec }: Pod, taint: Taint): boolean {
   if (taint.effect === 'PreferNoSchedule') return true
   return (spec?.tolerations ?? []).some(
     ({ key, operator = 'Equal', value, effect }) =>
@@ -103,15 +105,12 @@ export function bears(
 
 /** Required anti-affinity on the host name: replicas of one controller do not share a node. */
 function isAvoided({ spec }: Pod, here: readonly Pod[]): boolean {
-  const affinity = isPlainObject(spec?.affinity) ? spec.affinity['podAntiAffinity'] : undefined
-  const terms: unknown = isPlainObject(affinity)
-    ? affinity['requiredDuringSchedulingIgnoredDuringExecution']
-    : undefined
+  const affinity = fieldsOf(fieldsOf(spec?.affinity)['podAntiAffinity'])
+  const terms = affinity['requiredDuringSchedulingIgnoredDuringExecution']
   if (!Array.isArray(terms)) return false
-  return terms.some((term: unknown) => {
-    if (!isPlainObject(term) || term['topologyKey'] !== 'kubernetes.io/hostname') return false
-    const selector = isPlainObject(term['labelSelector']) ? term['labelSelector']['matchLabels'] : undefined
-    if (!isPlainObject(selector)) return false
-    return here.some((other) => hasLabels(other.metadata.labels, selector))
+  return terms.map(fieldsOf).some(({ topologyKey, labelSelector }) => {
+    const { matchLabels } = fieldsOf(labelSelector)
+    if (topologyKey !== 'kubernetes.io/hostname' || !isPlainObject(matchLabels)) return false
+    return here.some((other) => hasLabels(other.metadata.labels, matchLabels))
   })
 }

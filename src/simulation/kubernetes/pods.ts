@@ -3,8 +3,8 @@ import { type AnyObject, keyOf, kindRef, NodeKind, PodKind } from '#api'
 import { isKubeError, type Objects, type Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import { act, type Controller, type Decision, done, waiting } from '#runtime'
-import { conditionList, type Stage, secondsLeft } from '../actor.ts'
-import { type Fault, faultOf, wakeOnFaults } from '../faults.ts'
+import { conditionList, type Stage, secondsLeft, wakeAll } from '../actor.ts'
+import { type Fault, faultOf, slowMs, wakeOnFaults } from '../faults.ts'
 import { simulated } from '../names.ts'
 import { choose, type Node, type Pod } from './placement.ts'
 
@@ -54,11 +54,11 @@ export function podActor(stage: Stage): Controller<Pod, Observed, Action> {
     name: 'simulated-pod',
     kind: PodKind,
     summary: false,
-    wakes: [{ kind: NodeKind, toKeys: (_node, cache) => cache.list(PodKind).map(keyOf) }, wakeOnFaults(PodKind)],
+    wakes: [wakeAll(PodKind, NodeKind), wakeOnFaults(PodKind)],
     async observe({ cache }, pod) {
       const nodes = cache.list<Node>(NodeKind)
       const { nodeName } = pod.spec ?? {}
-      const uid = pod.metadata.uid ?? ''
+      const { uid = '', labels = {} } = pod.metadata
       given.delete(uid)
       const choice = nodeName === undefined ? choose(pod, nodes, placed(cache.list<Pod>(PodKind))) : { message: '' }
       if (choice.node) given.set(uid, choice.node.metadata.name)
@@ -66,12 +66,7 @@ export function podActor(stage: Stage): Controller<Pod, Observed, Action> {
         pod,
         choice,
         isOrphan: nodeName !== undefined && !nodes.some((node) => node.metadata.name === nodeName),
-        fault: faultOf(
-          cache,
-          pod,
-          pod.metadata.labels?.['app'] ?? '',
-          pod.metadata.labels?.['app.kubernetes.io/name'] ?? '',
-        ),
+        fault: faultOf(cache, pod, labels['app'] ?? '', labels['app.kubernetes.io/name'] ?? ''),
         nowMs: stage.clock.now(),
         paceMs: stage.paceMs,
       }
@@ -99,7 +94,7 @@ function decide(observed: Observed): Decision<Action> {
 }
 
 function startsIn({ pod, fault, paceMs, nowMs }: Observed): number {
-  return secondsLeft(pod.status?.startTime, paceMs + (fault.is === 'slow' ? fault.ms : 0), nowMs)
+  return secondsLeft(pod.status?.startTime, paceMs + slowMs(fault), nowMs)
 }
 
 function report(observed: Observed) {

@@ -4,16 +4,9 @@ import { type AnyObject, isTrue, keyOf, PodKind, ServiceKind } from '#api'
 import { ignore, type Projected } from '#kube'
 import { hasLabels, jsonEqual } from '#lib'
 import { act, type Controller, type Decision, done, hasFinalizer, ownerReference } from '#runtime'
-import type { Stage } from '../actor.ts'
-import { isRunning } from '../flux/sources.ts'
+import { isRunning, type Stage, wakeOnDeployment, wakeOwner } from '../actor.ts'
 import { EndpointSliceKind, simulated } from '../names.ts'
-import {
-  actOnBalancer,
-  BALANCER_CLASS,
-  BALANCER_CONTROLLER,
-  decideBalancer,
-  wakeOnBalancerController,
-} from './balancers.ts'
+import { actOnBalancer, BALANCER_CLASS, BALANCER_CONTROLLER, decideBalancer } from './balancers.ts'
 import type { Pod } from './placement.ts'
 
 interface Service extends AnyObject {
@@ -40,7 +33,7 @@ interface Observed {
 type Action = { readonly do: 'write' | 'hold' | 'let-go' }
 
 const BALANCER_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup'
-const sliceName = (service: AnyObject) => `${service.metadata.name}-simulated`
+const sliceKey = ({ metadata }: AnyObject) => ({ namespace: metadata.namespace!, name: `${metadata.name}-simulated` })
 
 export function serviceActor({ ledger }: Stage): Controller<Service, Observed, Action> {
   return {
@@ -48,7 +41,8 @@ export function serviceActor({ ledger }: Stage): Controller<Service, Observed, A
     kind: ServiceKind,
     summary: false,
     wakes: [
-      wakeOnBalancerController(ServiceKind),
+      wakeOnDeployment(ServiceKind, BALANCER_CONTROLLER),
+      wakeOwner(ServiceKind, EndpointSliceKind),
       {
         kind: PodKind,
         toKeys: (pod, cache) =>
@@ -56,13 +50,6 @@ export function serviceActor({ ledger }: Stage): Controller<Service, Observed, A
             .list<Service>(ServiceKind, { namespace: pod.metadata.namespace! })
             .filter((service) => selects(service, pod))
             .map(keyOf),
-      },
-      {
-        kind: EndpointSliceKind,
-        toKeys: (slice) =>
-          (slice.metadata.ownerReferences ?? [])
-            .filter((one) => one.kind === 'Service')
-            .map((one) => ({ namespace: slice.metadata.namespace!, name: one.name })),
       },
     ],
     async observe({ cache }, service) {
@@ -72,10 +59,7 @@ export function serviceActor({ ledger }: Stage): Controller<Service, Observed, A
       return {
         service,
         isAlive: service.spec?.loadBalancerClass !== BALANCER_CLASS || isRunning(cache, BALANCER_CONTROLLER),
-        slice: cache.get<Slice>(EndpointSliceKind, {
-          namespace: service.metadata.namespace!,
-          name: sliceName(service),
-        }),
+        slice: cache.get<Slice>(EndpointSliceKind, sliceKey(service)),
         endpoints: pods
           .filter((pod) => pod.status?.podIP !== undefined)
           .map((pod) => ({ addresses: [pod.status!.podIP!], conditions: { ready: isTrue(pod, 'Ready') } }))
@@ -85,21 +69,12 @@ export function serviceActor({ ledger }: Stage): Controller<Service, Observed, A
     decide,
     act: async ({ objects }, observed, action) => {
       if (action.do !== 'write')
-        return await actOnBalancer(objects, ledger, ServiceKind, observed.service, BALANCER_FINALIZER, {
-          do: action.do,
-        })
+        return await actOnBalancer(objects, ledger, ServiceKind, observed.service, BALANCER_FINALIZER, action.do)
       const { metadata, spec } = observed.service
-      const ports = (spec?.ports ?? []).map(({ name, port, protocol = 'TCP' }) => ({
-        name: name ?? '',
-        port,
-        protocol,
-      }))
-      const key = { namespace: metadata.namespace!, name: sliceName(observed.service) }
-      if (observed.slice)
-        return void (await objects.patch(EndpointSliceKind, key, {
-          type: 'merge',
-          body: { endpoints: observed.endpoints },
-        }))
+      const ports = (spec?.ports ?? []).map(({ name = '', port, protocol = 'TCP' }) => ({ name, port, protocol }))
+      const key = sliceKey(observed.service)
+      const body = { endpoints: observed.endpoints }
+      if (observed.slice) return void (await objects.patch(EndpointSliceKind, key, { type: 'merge', body }))
       await objects
         .create(EndpointSliceKind, {
           apiVersion: 'discovery.k8s.io/v1',
