@@ -1,9 +1,9 @@
 // The runtime check of our kinds: what a server would refuse, and besides that every unknown field, in words for people.
-import { closest, isPlainObject, type Json, ownValue } from '#lib'
+import { closest, isPlainObject, type Json } from '#lib'
 import type { Kind, KindOf } from './define-kind.ts'
 import { replacementOf } from './manifest/retired.ts'
 import type { UnknownObject } from './object.ts'
-import { type JsonSchema, matches } from './schema/build.ts'
+import { childSchema, type JsonSchema, matches } from './schema/build.ts'
 import { compileSchema } from './schema/compile.ts'
 import { RULES_NOT_CHECKED } from './schema/faults.ts'
 import { quote } from './schema/go-text.ts'
@@ -166,9 +166,7 @@ function stepsOf(path: string): (string | number)[] {
 function schemaAt(schema: JsonSchema, steps: readonly (string | number)[]): JsonSchema | undefined {
   let node: JsonSchema | undefined = schema
   for (const step of steps) {
-    const additional: JsonSchema | boolean | undefined = node?.additionalProperties
-    if (typeof step === 'number') node = node?.items
-    else node = ownValue(node?.properties, step) ?? (typeof additional === 'object' ? additional : undefined)
+    node = typeof step === 'number' ? node?.items : childSchema(node, step)
   }
   return node
 }

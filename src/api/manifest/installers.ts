@@ -1,6 +1,6 @@
 // Recognises what older proposals deliver by ClusterResourceSet: an installer of Flux or Karpenter, a readiness Job, a
 // binding written by hand, and ${…} that nothing fills in. Pure.
-import { canonicalJson, isPlainObject, type Json } from '#lib'
+import { canonicalJson, fieldsOf, isPlainObject, type Json } from '#lib'
 import { groupOf } from '../contract.ts'
 import type { UnknownObject } from '../object.ts'
 import { readDocuments } from './documents.ts'
@@ -40,9 +40,7 @@ export function isReadinessJob({ apiVersion, kind, metadata }: UnknownObject): b
 
 /** The pair of a set that selects by its label and delivers its payload alone. */
 export function pairOfSet(set: UnknownObject): Pair | undefined {
-  const spec = isPlainObject(set['spec']) ? set['spec'] : {}
-  const selector = isPlainObject(spec['clusterSelector']) ? spec['clusterSelector'] : {}
-  const labels = isPlainObject(selector['matchLabels']) ? Object.keys(selector['matchLabels']) : []
+  const labels = Object.keys(fieldsOf(fieldsOf(fieldsOf(set['spec'])['clusterSelector'])['matchLabels']))
   const refs = refsOf(set)
   return PAIRS.find(
     ({ label, payload }) =>
@@ -73,17 +71,15 @@ export const isKarpenterRelease = (document: Fields): boolean =>
   document['kind'] === 'HelmRelease' && chartOf(document)['chart'] === 'karpenter'
 
 export function chartOf(release: Fields): Fields {
-  const chart = isPlainObject(release['spec']) ? release['spec']['chart'] : undefined
-  return isPlainObject(chart) && isPlainObject(chart['spec']) ? chart['spec'] : {}
+  return fieldsOf(fieldsOf(fieldsOf(release['spec'])['chart'])['spec'])
 }
 
 export function valuesOf(release: Fields): Fields {
-  const values = isPlainObject(release['spec']) ? release['spec']['values'] : undefined
-  return isPlainObject(values) ? values : {}
+  return fieldsOf(fieldsOf(release['spec'])['values'])
 }
 
 function refsOf(set: UnknownObject): readonly Fields[] {
-  const resources: unknown = isPlainObject(set['spec']) ? set['spec']['resources'] : undefined
+  const { resources } = fieldsOf(set['spec'])
   return Array.isArray(resources) ? resources.filter(isPlainObject) : []
 }
 
@@ -98,8 +94,7 @@ export const payloadsOf = (set: Manifest, manifests: readonly Manifest[]): reado
 
 /** The documents inside a payload; text that is no YAML counts as none. */
 export function documentsOf(payload: UnknownObject): readonly Fields[] {
-  const data = isPlainObject(payload['data']) ? payload['data'] : {}
-  const texts = Object.values(data).filter((text) => typeof text === 'string')
+  const texts = Object.values(fieldsOf(payload['data'])).filter((text) => typeof text === 'string')
   return texts.flatMap(readQuietly).filter(isPlainObject)
 }
 

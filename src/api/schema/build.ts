@@ -1,6 +1,6 @@
 // Builds Kubernetes structural schema, and nothing else: what is written here is what the CRD says.
 // Each builder returns a node that carries its JSON schema and, for the compiler only, the TypeScript type.
-import { definedFields, type Json } from '#lib'
+import { definedFields, type Json, ownValue } from '#lib'
 
 /** The part of OpenAPI v3 that a structural schema may use. */
 export interface JsonSchema {
@@ -40,6 +40,16 @@ export interface JsonSchema {
   readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
   readonly 'x-kubernetes-list-map-keys'?: readonly string[]
   readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
+}
+
+/** The schema of a field, or of the values of a map. */
+export function childSchema(schema: JsonSchema | undefined, name: string): JsonSchema | undefined {
+  const additional = schema?.additionalProperties
+  return ownValue(schema?.properties, name) ?? (typeof additional === 'object' ? additional : undefined)
+}
+
+export function isEmbedded(schema: JsonSchema | undefined): boolean {
+  return schema?.['x-kubernetes-embedded-resource'] === true
 }
 
 /** One CEL rule. `message` is what people read; `messageExpression` may add values. */
@@ -204,11 +214,6 @@ export function object<const F extends Fields, const O extends ObjectOptions>(
     'x-kubernetes-preserve-unknown-fields': preserveUnknown || undefined,
   })
   return node({ type: 'object', properties, ...extra }, options)
-}
-
-/** Any JSON value at all; kept as it is. */
-export function anything<const O extends Common>(options: O = {} as O): Node<Json> {
-  return node({ 'x-kubernetes-preserve-unknown-fields': true }, options)
 }
 
 /** Any JSON object; kept as it is. */

@@ -1,6 +1,6 @@
 // The schema engine: checks a schema once, then prunes, defaults and validates values by it.
-import { CaptError, type Json, jsonEqual, ownValue } from '#lib'
-import type { JsonSchema } from './build.ts'
+import { CaptError, type Json, jsonEqual } from '#lib'
+import { childSchema, isEmbedded, type JsonSchema } from './build.ts'
 import { Correlation } from './correlate.ts'
 import { applyDefaults } from './defaults.ts'
 import { isBlocking, RULES_NOT_CHECKED } from './faults.ts'
@@ -100,17 +100,10 @@ function checkRules(
   })
 }
 
-function isEmbedded(schema: JsonSchema): boolean {
-  return schema['x-kubernetes-embedded-resource'] === true
-}
-
 function isFieldPath(fieldPath: string, schema: JsonSchema): boolean {
   const names = parseFieldPath(fieldPath)
   let node: JsonSchema | undefined = schema
-  for (const name of names) {
-    const additional: JsonSchema | boolean | undefined = node?.additionalProperties
-    node = ownValue(node?.properties, name) ?? (typeof additional === 'object' ? additional : undefined)
-  }
+  for (const name of names) node = childSchema(node, name)
   return names.length > 0 && node !== undefined
 }
 

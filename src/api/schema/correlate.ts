@@ -1,7 +1,7 @@
 // Pairs each part of a new value with the same part of the old one, so that an unchanged fault can be tolerated on update.
 // Lists pair their items only when they are maps by key; sets and atomic lists are one piece.
 import { canonicalJson, isPlainObject, type Json, jsonEqual } from '#lib'
-import type { JsonSchema } from './build.ts'
+import { childSchema, type JsonSchema } from './build.ts'
 
 export class Correlation {
   readonly value: Json
@@ -20,7 +20,7 @@ export class Correlation {
     const { value, old } = this
     if (!isPlainObject(value) || !isPlainObject(old)) return undefined
     if (!Object.hasOwn(value, name) || !Object.hasOwn(old, name)) return undefined
-    const schema = fieldSchema(this.#schema, name)
+    const schema = childSchema(this.#schema, name)
     return schema && new Correlation(value[name] as Json, old[name] as Json, schema)
   }
 
@@ -48,11 +48,6 @@ export class Correlation {
     const names = Object.keys(value)
     return names.length === Object.keys(old).length && names.every((name) => this.field(name)?.unchanged === true)
   }
-}
-
-function fieldSchema(schema: JsonSchema, name: string): JsonSchema | undefined {
-  if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name]
-  return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
 }
 
 /** Items of a map list by the text of their keys; lists are values that nobody changes, so each is read once. */

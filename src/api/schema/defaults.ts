@@ -1,6 +1,6 @@
 // Fills in defaults. A null that the schema does not allow counts as absent: it takes the default, or goes.
 import { isPlainObject, type Json, setOwnValue } from '#lib'
-import type { JsonSchema } from './build.ts'
+import { childSchema, type JsonSchema } from './build.ts'
 
 export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json {
   if (Array.isArray(value)) {
@@ -13,7 +13,7 @@ export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json
 
   const out: Record<string, Json> = {}
   for (const [key, item] of Object.entries(value) as [string, Json][]) {
-    const field = schemaOf(schema, key)
+    const field = childSchema(schema, key)
     const dropped = isForbiddenNull(item, field)
     if (dropped && field?.default === undefined) continue
     const filled = applyDefaults(dropped ? field!.default! : item, field)
@@ -24,11 +24,6 @@ export function applyDefaults(value: Json, schema: JsonSchema | undefined): Json
       setOwnValue(out, key, applyDefaults(field.default, field))
   }
   return out
-}
-
-function schemaOf(schema: JsonSchema | undefined, key: string): JsonSchema | undefined {
-  if (schema?.properties && Object.hasOwn(schema.properties, key)) return schema.properties[key]
-  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
 }
 
 function isForbiddenNull(value: Json, schema: JsonSchema | undefined): boolean {

@@ -1,44 +1,23 @@
 // Takes away what the schema does not know, and says which fields those were.
 // Object metadata is known by its own table, because no CRD spells it out.
 
-import type { Json } from '#lib'
-import { isPlainObject, setOwnValue } from '#lib'
-import type { JsonSchema } from './build.ts'
+import { isPlainObject, type Json, setOwnValue } from '#lib'
+import { isEmbedded, type JsonSchema } from './build.ts'
 
 type Mutable = Record<string, Json>
 
-const METADATA: Readonly<Record<string, true | Readonly<Record<string, true>>>> = {
-  name: true,
-  generateName: true,
-  namespace: true,
-  selfLink: true,
-  uid: true,
-  resourceVersion: true,
-  generation: true,
-  creationTimestamp: true,
-  deletionTimestamp: true,
-  deletionGracePeriodSeconds: true,
-  labels: true,
-  annotations: true,
-  finalizers: true,
-  ownerReferences: {
-    apiVersion: true,
-    kind: true,
-    name: true,
-    uid: true,
-    controller: true,
-    blockOwnerDeletion: true,
-  },
-  managedFields: {
-    manager: true,
-    operation: true,
-    apiVersion: true,
-    time: true,
-    fieldsType: true,
-    fieldsV1: true,
-    subresource: true,
-  },
+const METADATA: ReadonlySet<string> = new Set([
+  ...['name', 'generateName', 'namespace', 'selfLink', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'],
+  ...['deletionTimestamp', 'deletionGracePeriodSeconds', 'labels', 'annotations', 'finalizers'],
+  ...['ownerReferences', 'managedFields'],
+])
+
+/** Fields of the entries of these lists. */
+const ENTRIES: Readonly<Record<string, readonly string[]>> = {
+  ownerReferences: ['apiVersion', 'kind', 'name', 'uid', 'controller', 'blockOwnerDeletion'],
+  managedFields: ['manager', 'operation', 'apiVersion', 'time', 'fieldsType', 'fieldsV1', 'subresource'],
 }
+
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata'])
 
 export function prune(value: Json, schema: JsonSchema): { value: Json; unknown: string[] } {
@@ -60,7 +39,7 @@ function pruneNode(
     if (keepsUnknown && items === undefined) return value
     // Inside a list that keeps unknown fields, the items keep theirs too.
     const itemSchema = keepsUnknown && items ? { ...items, 'x-kubernetes-preserve-unknown-fields': true } : items
-    return value.map((item: Json, i) => pruneNode(item, itemSchema, `${path}[${i}]`, isResourceSchema(items), unknown))
+    return value.map((item: Json, i) => pruneNode(item, itemSchema, `${path}[${i}]`, isEmbedded(items), unknown))
   }
   if (!isPlainObject(value)) return value
 
@@ -73,36 +52,32 @@ function pruneNode(
       continue
     }
     const property = schema?.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined
-    if (property) setOwnValue(out, key, pruneNode(item, property, at, isResourceSchema(property), unknown))
+    if (property) setOwnValue(out, key, pruneNode(item, property, at, isEmbedded(property), unknown))
     else if (additional === true) setOwnValue(out, key, pruneNode(item, undefined, at, false, unknown))
-    else if (additional) setOwnValue(out, key, pruneNode(item, additional, at, isResourceSchema(additional), unknown))
+    else if (additional) setOwnValue(out, key, pruneNode(item, additional, at, isEmbedded(additional), unknown))
     else if (keepsUnknown) setOwnValue(out, key, item)
     else unknown.push(at)
   }
   return out
 }
 
-function isResourceSchema(schema: JsonSchema | undefined): boolean {
-  return schema?.['x-kubernetes-embedded-resource'] === true
-}
-
 function pruneMetadata(value: Json, path: string, unknown: string[]): Json {
   if (!isPlainObject(value)) return value
   const out: Mutable = {}
   for (const [key, item] of Object.entries(value) as [string, Json][]) {
-    const known = Object.hasOwn(METADATA, key) ? METADATA[key] : undefined
-    if (known === undefined) unknown.push(`${path}.${key}`)
-    else if (known === true || !Array.isArray(item)) out[key] = item
-    else out[key] = item.map((entry: Json, i) => pruneEntry(entry, known, `${path}.${key}[${i}]`, unknown))
+    const fields = ENTRIES[key]
+    if (!METADATA.has(key)) unknown.push(`${path}.${key}`)
+    else if (!fields || !Array.isArray(item)) out[key] = item
+    else out[key] = item.map((entry: Json, i) => pruneEntry(entry, fields, `${path}.${key}[${i}]`, unknown))
   }
   return out
 }
 
-function pruneEntry(value: Json, known: Readonly<Record<string, true>>, path: string, unknown: string[]): Json {
+function pruneEntry(value: Json, known: readonly string[], path: string, unknown: string[]): Json {
   if (!isPlainObject(value)) return value
   const out: Mutable = {}
   for (const [key, item] of Object.entries(value) as [string, Json][]) {
-    if (Object.hasOwn(known, key)) out[key] = item
+    if (known.includes(key)) out[key] = item
     else unknown.push(`${path}.${key}`)
   }
   return out

@@ -1,6 +1,6 @@
 // Runs the CEL rules of a schema over a value. Transition rules (those that mention oldSelf) run only where an old value is paired.
 import { isPlainObject, type Json, ownValue } from '#lib'
-import type { JsonSchema, Rule } from './build.ts'
+import { isEmbedded, type JsonSchema, type Rule } from './build.ts'
 import { Correlation, findByKeys } from './correlate.ts'
 import { fault, required } from './faults.ts'
 import { quote } from './go-text.ts'
@@ -75,10 +75,6 @@ function walk(
     }
   }
   return found
-}
-
-function isEmbedded(schema: JsonSchema): boolean {
-  return schema['x-kubernetes-embedded-resource'] === true
 }
 
 function pairsBelow(pairs: Pairs, key: string): Pairs {
