@@ -1,12 +1,11 @@
 // The three older kinds of patch. Each makes a new state out of the present one; the rest is an ordinary update.
-import { applyJsonPatch, isPlainObject, PatchError, type PatchOperation } from '#lib'
+import { applyJsonPatch, isPlainObject, mergePatch, PatchError, type PatchOperation } from '#lib'
 import { MAX_BODY } from '../limits.ts'
 import { type ApiObject, cloneJson } from '../object.ts'
 import { badRequest, fault, invalid, notFound, StatusError, tooExpensive, unsupportedMediaType } from '../status.ts'
 import { admitFields, checkIdentity } from '../write/admit.ts'
 import type { WriteRequest } from '../write/context.ts'
 import { readServed, update } from '../write/update.ts'
-import { mergePatch } from './merge-patch.ts'
 import { strategicMerge } from './strategic.ts'
 
 const MERGE = 'application/merge-patch+json'

@@ -1,6 +1,7 @@
-// JSON Patch (RFC 6902) as kube-apiserver applies it: negative indexes count from the end, and `copy` has a total limit,
-// because a short patch that copies a value into itself doubles the document with every operation.
-import { copyOf, isPlainObject, jsonEqual } from './json.ts'
+// Patches of JSON as kube-apiserver applies them: merge patches (RFC 7386) and JSON Patch (RFC 6902). In the latter negative
+// indexes count from the end, and `copy` has a total limit, because a short patch that copies a value into itself doubles the
+// document with every operation.
+import { copyOf, fieldsOf, isPlainObject, jsonEqual } from './json.ts'
 import { ownValue, setOwnValue } from './own.ts'
 
 export interface PatchOperation {
@@ -15,6 +16,17 @@ interface PatchLimits {
   readonly copyBytes?: number
   /** Called before every operation; throws to stop the patch. */
   readonly checkpoint?: () => void
+}
+
+/** A merge patch (RFC 7386) applied: objects merge, null removes, everything else replaces. Nothing given is changed. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isPlainObject(patch)) return patch
+  const out = { ...fieldsOf(target) }
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete out[field]
+    else if (value !== undefined) setOwnValue(out, field, mergePatch(ownValue(out, field), value))
+  }
+  return out
 }
 
 /** Why an operation cannot be applied. */

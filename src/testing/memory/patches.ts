@@ -1,28 +1,17 @@
 // How the memory cluster changes JSON: RFC 7386, RFC 6902, and apply as a merge without ownership.
 import { KubeError, type Patch } from '#kube'
-import { applyJsonPatch, isPlainObject, ownValue, PatchError, type PatchOperation, setOwnValue } from '#lib'
+import { applyJsonPatch, isPlainObject, mergePatch, ownValue, PatchError, type PatchOperation, setOwnValue } from '#lib'
 
 type Draft = Record<string, unknown>
 
 export function patched(object: object, patch: Patch): Draft {
-  if (patch.type === 'merge') return mergePatch(structuredClone(object), patch.body) as Draft
+  if (patch.type === 'merge') return mergePatch(structuredClone(object), structuredClone(patch.body)) as Draft
   try {
     return applyJsonPatch(structuredClone(object), patch.body as readonly PatchOperation[]) as Draft
   } catch (error) {
     if (!(error instanceof PatchError)) throw error
     throw new KubeError('Invalid', `the JSON patch does not apply: ${error.message}`, { status: 422 })
   }
-}
-
-function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isPlainObject(patch)) return structuredClone(patch)
-  const result: Draft = isPlainObject(target) ? target : {}
-  for (const [field, value] of Object.entries(patch)) {
-    if (value === undefined) continue
-    if (value === null) delete result[field]
-    else setOwnValue(result, field, mergePatch(ownValue(result, field), value))
-  }
-  return result
 }
 
 // Lists that a real server merges by key when it applies; every other list is replaced.
