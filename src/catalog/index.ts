@@ -29,8 +29,9 @@ export { AWS_SETTINGS, RETIRED } from './karpenter/values-lint.ts'
 export { mergeValues, type Values } from './karpenter/values-merge.ts'
 export { type MatrixRow, matrix, type SupportRow } from './matrix/data.ts'
 export { contradictions } from './matrix/faults.ts'
-export { COMPONENT_NAMES, evidenceOf, type RunningComponent, type Stranded, strandedBy } from './matrix/lockstep.ts'
+export { evidenceOf, type RunningComponent, type Stranded, strandedBy } from './matrix/lockstep.ts'
 export {
+  COMPONENT_NAMES,
   checkPair,
   defaultKubernetes,
   defaultVersionsFor,

@@ -1,8 +1,7 @@
 // What a change of the Kubernetes version does to the Flux and the Karpenter that run: which of them the new version would
 // strand, and which release is the way across. Pure.
-import { byNewest, compareVersions, lineOf, parseVersion } from '../version.ts'
-import type { SupportRow } from './data.ts'
-import { rowFor, supportRows, versionsFor } from './matrix.ts'
+import { byNewest, compareVersions, parseVersion } from '../version.ts'
+import { COMPONENT_NAMES, coversKubernetes, rowFor, supportRows, versionsFor } from './matrix.ts'
 
 export interface RunningComponent {
   readonly component: 'flux' | 'karpenter'
@@ -19,16 +18,11 @@ export interface Stranded extends RunningComponent {
   readonly evidence: string
 }
 
-export const COMPONENT_NAMES: Readonly<Record<RunningComponent['component'], string>> = {
-  flux: 'Flux',
-  karpenter: 'Karpenter',
-}
-
 export function strandedBy(from: string, to: string, running: readonly RunningComponent[]): readonly Stranded[] {
   return running.flatMap((one) => {
     const { component, version } = one
     const row = rowFor(component, version)
-    if (row ? covers(row, to) : isBeyond(component, version)) return []
+    if (row ? coversKubernetes(row, to) : isBeyond(component, version)) return []
     const bridge = bridgeOf(component, from, to)
     return [{ ...one, name: COMPONENT_NAMES[component], bridge, evidence: evidenceOf(component, version) }]
   })
@@ -47,11 +41,6 @@ export function evidenceOf(component: RunningComponent['component'], version: st
   if (!row) return `${name} is not in the version matrix`
   const { min, max } = row.kubernetes
   return `${name} supports Kubernetes ${min} to ${max} (${row.source}, ${row.checked})`
-}
-
-const covers = ({ kubernetes: { min, max } }: SupportRow, kubernetes: string): boolean => {
-  const line = lineOf(kubernetes)
-  return compareVersions(line, min) >= 0 && compareVersions(line, max) <= 0
 }
 
 /** Newer than all that the matrix knows: it was published after the matrix was, and is given the benefit of the doubt. */

@@ -20,7 +20,7 @@ export interface Pair {
   readonly karpenter?: string | undefined
 }
 
-const NAMES: Record<Component, string> = { flux: 'Flux', karpenter: 'Karpenter' }
+export const COMPONENT_NAMES: Readonly<Record<Component, string>> = { flux: 'Flux', karpenter: 'Karpenter' }
 
 export function eksRows(rows: readonly MatrixRow[] = matrix): EksRow[] {
   return rows.filter((row) => row.component === 'eks')
@@ -45,7 +45,7 @@ export function supports(component: Component, version: string, kubernetes: stri
   return coversKubernetes(row, kubernetes)
 }
 
-function coversKubernetes(row: SupportRow, kubernetes: string): boolean {
+export function coversKubernetes(row: SupportRow, kubernetes: string): boolean {
   const line = lineOf(kubernetes)
   return compareVersions(line, row.kubernetes.min) >= 0 && compareVersions(line, row.kubernetes.max) <= 0
 }
@@ -78,7 +78,7 @@ export function checkPair(pair: Pair): MatrixFault[] {
 }
 
 function checkComponent(component: Component, version: string, kubernetes: string, known: boolean): MatrixFault[] {
-  const name = NAMES[component]
+  const name = COMPONENT_NAMES[component]
   const row = rowFor(component, version)
   const offer = offerFor(component, kubernetes)
   if (!row) return [fault('CAPT_MATRIX_UNKNOWN', `${name} ${version} is not in the version matrix`, offer)]
@@ -98,7 +98,7 @@ function checkComponent(component: Component, version: string, kubernetes: strin
 
 function offerFor(component: Component, kubernetes: string): string {
   const [best] = versionsFor(component, kubernetes)
-  if (best) return `use ${NAMES[component]} ${best} for Kubernetes ${lineOf(kubernetes)} (capt matrix)`
+  if (best) return `use ${COMPONENT_NAMES[component]} ${best} for Kubernetes ${lineOf(kubernetes)} (capt matrix)`
   return 'choose a combination from capt matrix'
 }
 
