@@ -1,6 +1,6 @@
 // Status of a CAPTCluster: the contract's fields in both versions, the network, and the apply behind the VPC.
 import { pauseOf } from '#api'
-import type { Json } from '#lib'
+import { definedFields, type Json } from '#lib'
 import type { ConditionDraft, Decision, StatusReport } from '#runtime'
 import { deletingCondition, pausedCondition, stopText } from '../shared/conditions.ts'
 import { vpcIdOf } from './decide.ts'
@@ -43,12 +43,11 @@ function networkOf({ object, facts }: Observed) {
   const { existingSubnets, existingVpcId } = object.spec
   if (existingVpcId)
     return { privateSubnets: existingSubnets?.private ?? [], publicSubnets: existingSubnets?.public ?? [] }
-  const fresh = {
+  return definedFields({
     privateSubnets: listOf(facts.outputs['private_subnets']),
     publicSubnets: listOf(facts.outputs['public_subnets']),
     availabilityZones: listOf(facts.outputs['azs']),
-  }
-  return Object.fromEntries(Object.entries(fresh).filter(([, value]) => value !== undefined))
+  })
 }
 
 function listOf(value: Json | undefined): readonly string[] | undefined {

@@ -1,7 +1,7 @@
 // The oldest node of a workload cluster: read once before a control plane is upgraded, a page at a time.
 import semver from 'semver'
 import { type Key, NodeKind, type UnknownObject } from '#api'
-import { isPlainObject } from '#lib'
+import { fieldsOf } from '#lib'
 import type { Workloads } from '../shared/workload.ts'
 
 /** Enough to see a trend, few enough for any cluster. */
@@ -20,8 +20,7 @@ export async function oldestNodeOf(workloads: Workloads, cluster: Key): Promise<
   return oldest && `v${oldest.version}`
 }
 
-function kubeletVersion(node: UnknownObject): string | undefined {
-  const { nodeInfo } = (isPlainObject(node['status']) ? node['status'] : {}) as { nodeInfo?: unknown }
-  const version = isPlainObject(nodeInfo) ? nodeInfo['kubeletVersion'] : undefined
+function kubeletVersion({ status }: UnknownObject): string | undefined {
+  const { kubeletVersion: version } = fieldsOf(fieldsOf(status)['nodeInfo'])
   return typeof version === 'string' ? version : undefined
 }

@@ -40,19 +40,14 @@ export function statusOf(observed: Observed, decision: Decision<unknown>): Statu
               lastAppliedRevision: facts.revision,
               lastFailureMessage: facts.failure,
             },
-            workspaceStatus: {
-              ready: facts.state.is === 'applied',
-              state: facts.phase,
-              atProvider: { outputs: facts.outputs },
-            },
           }
         : {}),
-      // Read back when EKS is not asked: after a restart, and while the cluster is paused or deleted.
-      ...(observed.described
+      // Of an adopted one read back when EKS is not asked: after a restart, and while the cluster is paused or deleted.
+      ...(observed.apply || observed.described
         ? {
             workspaceStatus: {
               ready: facts.state.is === 'applied',
-              state: 'Adopted',
+              state: observed.described ? 'Adopted' : facts.phase,
               atProvider: { outputs: facts.outputs },
             },
           }

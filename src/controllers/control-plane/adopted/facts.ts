@@ -1,7 +1,7 @@
 // An adopted EKS cluster in the shape of a run that has succeeded: what EKS says stands where outputs of Terraform stand otherwise. Pure.
 // Until EKS was asked, and while it is not asked, the outputs of the last report count.
 import type { CAPTControlPlane } from '#api'
-import { isPlainObject, type Json } from '#lib'
+import { fieldsOf, type JsonObject } from '#lib'
 import type { ApplyFacts } from '../../shared/apply.ts'
 import type { Described } from './descriptions.ts'
 
@@ -31,7 +31,5 @@ export function factsOfAdopted(object: CAPTControlPlane, { name, cluster }: Desc
   }
 }
 
-function reportedOutputs({ status }: CAPTControlPlane): { readonly [name: string]: Json } {
-  const outputs: unknown = status?.workspaceStatus?.atProvider?.['outputs']
-  return isPlainObject(outputs) ? (outputs as { readonly [name: string]: Json }) : {}
-}
+const reportedOutputs = ({ status }: CAPTControlPlane) =>
+  fieldsOf(status?.workspaceStatus?.atProvider?.['outputs']) as JsonObject
