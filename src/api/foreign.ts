@@ -48,6 +48,10 @@ export interface Secret extends AnyObject {
   readonly immutable?: boolean
 }
 
+/** The values of a Secret as text. */
+export const decodeData = (data: Secret['data'] = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]))
+
 export interface ConfigMap extends AnyObject {
   readonly data?: Readonly<Record<string, string>>
   readonly binaryData?: Readonly<Record<string, string>>

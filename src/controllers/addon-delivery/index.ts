@@ -44,7 +44,7 @@ export function addonDeliveryController(ports: DeliveryPorts): DeliveryControlle
     ports,
     payloads: createPayloadCache(),
     presence: createPresenceCache(),
-    watches: createWorkloadWatches(ports.maxWatches),
+    watches: createWorkloadWatches(),
   }
   return {
     name: DELIVERY_CONTROLLER,

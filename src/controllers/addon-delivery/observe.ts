@@ -12,7 +12,7 @@ import {
   pauseOf,
   readCluster,
 } from '#api'
-import { isKubeError, type Projected } from '#kube'
+import type { Projected } from '#kube'
 import { isCaptError } from '#lib'
 import type { World } from '#runtime'
 import { mayFollow } from '../addon-pipeline/consent.ts'
@@ -22,7 +22,7 @@ import { isWorking } from './health/finding.ts'
 import { targetOf } from './health/read.ts'
 import { CLUSTER_LABEL, clusterOf, GATES_ANNOTATION } from './names.ts'
 import type { ObservedDelivery, ObservedStage } from './observed.ts'
-import { type OpenedWorkload, openWorkload, toObservedWorkload } from './open-workload.ts'
+import { type OpenedWorkload, openWorkload } from './open-workload.ts'
 import type { DeliveryPorts } from './ports.ts'
 import { observeForeignSets } from './resource-set/foreign-sets.ts'
 import type { PayloadCache } from './resource-set/payloads.ts'
@@ -61,7 +61,6 @@ export async function observeDelivery(
   const cluster = object ? readCluster(object) : undefined
   const { pipeline, isForbidden, revision } = pipelineOf(world, delivery, ports)
   const controlPlane = cluster && controlPlaneOf(world.cache, cluster)
-  const isAuto = isAutoMode(controlPlane)
   const { ordered, skipped, planFault } = planOf(pipeline, controlPlane, cluster?.labels ?? {})
   const isGoing = delivery.metadata.deletionTimestamp !== undefined || cluster === undefined || cluster.deleting
   const base: ObservedDelivery = {
@@ -136,15 +135,15 @@ export async function observeDelivery(
   const cause = isGoing ? 'cluster' : 'stages'
   const going = isGoing ? new Set(ordered.map((stage) => stage.name)) : abandoned(observed.stages)
   if (isGoing || going.size > 0) {
-    const kind = ports.resourceSets ? clusterResourceSetKind(ports.resourceSets) : undefined
-    const sets = kind
-      ? ownSets({ world, ports, cluster: cluster ?? ({ ...clusterKey } as never) }).map((set) => ({
-          object: set,
-          kind,
+    const { resourceSets } = ports
+    const sets = resourceSets
+      ? ownSets({ world, ports, cluster: clusterKey }).map((object) => ({
+          object,
+          kind: clusterResourceSetKind(resourceSets),
         }))
       : []
     const { terminateInstances = false, deleteLoadBalancers = true, timeout = '15m' } = pipeline?.spec.teardown ?? {}
-    const context = {
+    const teardown = await observeTeardown({
       world,
       ports,
       delivery,
@@ -160,16 +159,11 @@ export async function observeDelivery(
       terminate: terminateInstances,
       deleteNetwork: deleteLoadBalancers,
       nodesTimeout: timeout,
-      isAutoMode: isAuto,
+      isAutoMode: isAutoMode(controlPlane),
+      workload,
+      workloadState: observed.workload,
       nowMs,
-    } as const
-    const teardown = await observeTeardown({ ...context, workload, workloadState: observed.workload }).catch(
-      (error: unknown) => {
-        // The API stopped answering in between: treat it as unreachable.
-        if (!isKubeError(error)) throw error
-        return observeTeardown({ ...context, workload: undefined, workloadState: toObservedWorkload(error) })
-      },
-    )
+    })
     observed = { ...observed, teardown }
   }
   return { ...observed, isWatched: watch(observer, clusterKey, delivery, observed, workload) }

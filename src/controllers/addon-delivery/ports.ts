@@ -16,6 +16,4 @@ export interface DeliveryPorts {
   readonly resourceSets: ClusterApiVersion | undefined
   /** Namespace whose pipelines may serve every namespace. */
   readonly homeNamespace: string
-  /** Workload clusters watched at once. */
-  readonly maxWatches?: number
 }

@@ -1,6 +1,6 @@
 // The status of an AddonDelivery: one entry per stage with delivered and healthy as two columns, and progress.
 import { ADDONS_HEALTHY, conditionOf, RETRY_ANNOTATION, type StageStatus, type TeardownStatus, UP_TO_DATE } from '#api'
-import { formatDuration, toTimestamp } from '#lib'
+import { definedFields, formatDuration, toTimestamp } from '#lib'
 import type { ConditionDraft, Decision, FailedAttempt, StatusReport } from '#runtime'
 import { pausedCondition } from '../shared/conditions.ts'
 import { decideStages } from './decide.ts'
@@ -203,7 +203,7 @@ function toStageStatus(decided: StageDecision, nowMs: number): StageStatus {
           delivered: {
             equal,
             ...(deliveredSince ? { since: deliveredSince } : {}),
-            resources: rows.map((row) => ({ ...row, bindingHash: row.bindingHash })),
+            resources: rows,
           },
         }
       : {}),
@@ -213,7 +213,8 @@ function toStageStatus(decided: StageDecision, nowMs: number): StageStatus {
           gate: {
             label: observed.gate.label,
             open: observed.gate.isOurs && observed.gate.isSet,
-            ...(isEarly(decided) ? { early: true } : {}),
+            // A person set the label before the stage was healthy: reported until it is.
+            ...(observed.isEarly && state !== 'Healthy' ? { early: true } : {}),
           },
         }
       : {}),
@@ -226,11 +227,6 @@ function toStageStatus(decided: StageDecision, nowMs: number): StageStatus {
     ...(decided.startedAt ? { startedAt: decided.startedAt } : {}),
     ...durationsOf(decided, deliveredSince, state === 'Healthy' ? healthySince : undefined),
   }
-}
-
-/** A person set the gate label before the stage was healthy: reported until it is. */
-function isEarly({ observed, state }: StageDecision): boolean {
-  return observed.isEarly && state !== 'Healthy'
 }
 
 function evidenceOf({ observed, verification }: StageDecision): readonly string[] {
@@ -250,11 +246,5 @@ function durationsOf(
   const first = observed.before?.startedAt === startedAt ? observed.before.durations : undefined
   const since = (end: string | undefined) => (end ? formatDuration(Date.parse(end) - Date.parse(startedAt)) : undefined)
   const durations = { delivered: first?.delivered ?? since(delivered), healthy: first?.healthy ?? since(healthy) }
-  if (!durations.delivered && !durations.healthy) return {}
-  return {
-    durations: {
-      ...(durations.delivered ? { delivered: durations.delivered } : {}),
-      ...(durations.healthy ? { healthy: durations.healthy } : {}),
-    },
-  }
+  return durations.delivered || durations.healthy ? { durations: definedFields(durations) } : {}
 }

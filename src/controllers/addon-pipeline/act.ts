@@ -20,13 +20,9 @@ export async function actPipeline(
     case 'create-delivery':
       return await createDelivery(world, pipeline, action, clusterApi)
     case 'release-delivery': {
-      const key = action.delivery
-      await objects.patch(AddonDelivery, key, {
-        type: 'merge',
-        body: { metadata: { annotations: { [RELEASE_ANNOTATION]: 'true' } } },
-      })
-      await objects.delete(AddonDelivery, key)
-      return
+      const body = { metadata: { annotations: { [RELEASE_ANNOTATION]: 'true' } } }
+      await objects.patch(AddonDelivery, action.delivery, { type: 'merge', body })
+      return await objects.delete(AddonDelivery, action.delivery)
     }
     case 'set-revision': {
       const { delivery, cluster, revision } = action

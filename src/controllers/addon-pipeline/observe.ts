@@ -33,14 +33,13 @@ export function observePipeline(
     .summaries(AddonDelivery, summarizeDelivery, { index: 'pipeline', value })
     .filter(({ namespace }) => mayFollow(namespace, pipeline, ports.homeNamespace))
   const byKey = new Map(all.map((cluster) => [keyText(cluster), cluster]))
-  const unselected = deliveries.filter((delivery) => {
-    const cluster = byKey.get(servedBy(delivery))
-    if (!cluster || cluster.deleting || delivery.isDeleting) return false
-    return !matchesSelector(pipeline.spec.clusterSelector, cluster.labels)
-  })
+  const followers = followersOf(pipeline, deliveries, byKey)
+  const unselected = followers
+    .filter(({ cluster }) => !matchesSelector(pipeline.spec.clusterSelector, cluster.labels))
+    .map(({ delivery }) => delivery)
   const base = { pipeline, clusters, deliveries, unselected, fault: faultOf(pipeline, ports) }
-  const followers = followersOf(pipeline, deliveries, byKey).filter(({ cluster }) => isOurs(cluster))
-  return { ...base, ...observeWaves(pipeline, followers, clock.now()) }
+  const ours = followers.filter(({ cluster }) => isOurs(cluster))
+  return { ...base, ...observeWaves(pipeline, ours, clock.now()) }
 }
 
 /** Deliveries of Clusters that live. */

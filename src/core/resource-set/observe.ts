@@ -7,6 +7,7 @@ import {
   ConfigMapKind,
   clusterKind,
   clusterResourceSetKind,
+  decodeData,
   readCluster,
   type Secret,
   SecretKind,
@@ -104,10 +105,7 @@ async function readSource(objects: Objects, namespace: string, ref: Source['ref'
   const isWrongType = ref.kind === 'Secret' && live !== undefined && live.type !== SECRET_TYPE
   const data = live?.data
   if (!data || Object.keys(data).length === 0) return { ref, live, isWrongType, values: undefined, hash: undefined }
-  const decoded = Object.entries(data).map(
-    ([key, value]) => [key, ref.kind === 'Secret' ? Buffer.from(value, 'base64').toString('utf8') : value] as const,
-  )
-  const values = Object.fromEntries(decoded)
+  const values = ref.kind === 'Secret' ? decodeData(data) : data
   return { ref, live, isWrongType, values, hash: keyedHash(values) }
 }
 

@@ -5,25 +5,8 @@ import type { Manifest } from './manifests.ts'
 import { resolveScope } from './scope.ts'
 
 interface LintFinding {
-  readonly rule: 'short-value' | 'json-list' | 'no-namespace' | 'generate-name' | 'empty' | 'duplicate'
+  readonly rule: 'no-namespace' | 'generate-name' | 'duplicate'
   readonly message: string
-}
-
-/** Checks the values of one ConfigMap or Secret as core will read them. */
-export function lintValues(values: Readonly<Record<string, string>>, where: string): readonly LintFinding[] {
-  const keys = Object.keys(values)
-  if (keys.length === 0)
-    return [{ rule: 'empty', message: `${where} has no data: core reports an error and never applies it` }]
-  return keys.flatMap((key): LintFinding[] => {
-    const value = values[key]!
-    if (Buffer.byteLength(value) < 32)
-      return [
-        { rule: 'short-value', message: `${where}, key ${key}: shorter than 32 bytes, which core refuses with EOF` },
-      ]
-    if (/^\s*\[/.test(value))
-      return [{ rule: 'json-list', message: `${where}, key ${key}: a JSON list; a mistake in it counts as applied` }]
-    return []
-  })
 }
 
 export function lintManifests(manifests: readonly Manifest[], where: string): readonly LintFinding[] {

@@ -2,6 +2,7 @@
 import {
   type ConfigMap,
   ConfigMapKind,
+  decodeData,
   type Secret,
   SecretKind,
   type UnknownObject,
@@ -9,10 +10,9 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import type { Objects } from '#kube'
-import { isPlainObject, type Json, ownValue, setOwnValue } from '#lib'
+import { fieldsOf, isPlainObject, type Json, ownValue, setOwnValue } from '#lib'
 import { readPath } from '../health/path.ts'
-import type { Variables } from './variables.ts'
-import { flattenOutputs } from './variables.ts'
+import { flattenOutputs, type Variables } from './variables.ts'
 
 export interface ReadSources {
   readonly values: readonly Variables[]
@@ -54,10 +54,7 @@ async function readSource(
   if (kind === 'ConfigMap') return (await objects.get<ConfigMap>(ConfigMapKind, key))?.data ?? undefined
   if (kind === 'Secret') {
     const live = await objects.get<Secret>(SecretKind, key)
-    if (!live) return undefined
-    return Object.fromEntries(
-      Object.entries(live.data ?? {}).map(([field, value]) => [field, Buffer.from(value, 'base64').toString('utf8')]),
-    )
+    return live && decodeData(live.data)
   }
   const apply = await objects.get<UnknownObject>(WorkspaceTemplateApply, key)
   const outputs = apply ? outputsOf(apply) : undefined
@@ -68,7 +65,7 @@ async function readSource(
 export function outputsOf(object: object): Readonly<Record<string, unknown>> {
   const own = readPath(object, 'status.outputs')
   const nested = readPath(object, 'status.workspaceStatus.atProvider.outputs')
-  return isPlainObject(own) ? own : isPlainObject(nested) ? nested : {}
+  return isPlainObject(own) ? own : fieldsOf(nested)
 }
 
 function chooseKeys(found: Variables, keys: Readonly<Record<string, string>>): Variables {

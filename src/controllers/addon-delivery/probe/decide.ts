@@ -2,11 +2,11 @@
 // the pod is deleted, and the record is closed once it is gone, so that a restarted manager resumes from the record.
 import type { StageStatus } from '#api'
 import { parseDuration, toTimestamp } from '#lib'
-import { act, done, stalled, waiting } from '#runtime'
+import { act, done, waiting } from '#runtime'
 import { healthHint } from '../health/hints.ts'
 import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../observed.ts'
 import { typeOf } from '../stages/registry.ts'
-import { fail, type Verdict } from '../stages/verdict.ts'
+import { fail, stop, type Verdict } from '../stages/verdict.ts'
 import type { ObservedProbe, ProbePod } from './observe.ts'
 import { probeKey } from './probe.ts'
 
@@ -113,11 +113,7 @@ function refuseForeign(stage: string): Verdict {
   const { namespace, name } = probeKey(stage)
   const message = `Pod ${namespace}/${name} exists in the workload cluster and is not capt's`
   const hint = 'Rename or delete it; capt does not touch it'
-  return {
-    state: 'Failed',
-    decision: stalled('ProbeForeign', message, hint, 300),
-    failure: { code: 'CAPT_PROBE_FOREIGN', message, hint },
-  }
+  return stop('ProbeForeign', { code: 'CAPT_PROBE_FOREIGN', message, hint }, 300)
 }
 
 /** The verification to keep in status: as long as it is requested, and an open one until its pod is gone. */

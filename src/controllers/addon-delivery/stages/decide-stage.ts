@@ -2,14 +2,15 @@
 // gate, then each part delivered and healthy, and last the verification that nodes join, where it is requested.
 import type { StageStatus } from '#api'
 import { toTimestamp } from '#lib'
-import { act, done, stalled } from '#runtime'
+import { act, done } from '#runtime'
 import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../observed.ts'
 import { decideProbe } from '../probe/decide.ts'
 import { decidePart } from '../resource-set/decide-part.ts'
 import { blockingSet, removalHint } from '../resource-set/foreign-sets.ts'
 import { typeOf } from './registry.ts'
+import type { Rendered } from './render/rendered.ts'
 import type { Blocker } from './stage-type.ts'
-import { pause, type StageDecision, unreachable, type Verdict } from './verdict.ts'
+import { pause, type StageDecision, stop, unreachable, type Verdict } from './verdict.ts'
 
 /** Secrets, and ConfigMaps without the label of a source, are not watched: they are read again after this time. */
 const SOURCES_RETRY_SECONDS = 60
@@ -53,8 +54,7 @@ function verdictOf(
   if (rendered.is === 'missing') return pause(...missing(rendered))
   if (rendered.is === 'refused') {
     const { code, message, hint } = rendered
-    const decision = stalled('StageRefused', message, hint, SOURCES_RETRY_SECONDS)
-    return { state: 'Failed', decision, failure: { code, message, hint } }
+    return stop('StageRefused', { code, message, hint }, SOURCES_RETRY_SECONDS)
   }
   if (all.workload.is === 'absent') return pause('ControlPlaneNotReady', 'Waiting for the kubeconfig of the cluster')
   if (all.workload.is !== 'open') return unreachable(all.workload)
@@ -62,10 +62,7 @@ function verdictOf(
   const { existing } = observed
   if (existing.is === 'unknown') return pause('NotLookedYet', 'Looking for what is already installed')
   const blocker = findBlocker(observed) ?? findForeignSet(observed, all)
-  if (blocker) {
-    const { message, hint } = blocker
-    return { state: 'Failed', decision: stalled('Blocked', message, hint, 300), failure: blocker }
-  }
+  if (blocker) return stop('Blocked', blocker, 300)
   if (existing.is === 'foreign' || existing.is === 'newer') return typeOf(stage).existing!.decide(observed, all, before)
 
   const gate: DeliveryAction[] =
@@ -127,13 +124,7 @@ function describeNeeds(unready: readonly StageDecision[]): string {
     .join(', ')
 }
 
-function missing({
-  variables,
-  sources,
-}: {
-  variables: readonly string[]
-  sources: readonly string[]
-}): [string, string, number?] {
+function missing({ variables, sources }: Extract<Rendered, { is: 'missing' }>): [string, string, number?] {
   if (sources.length > 0) return ['SourceMissing', `There is no ${sources.join(', ')}`, SOURCES_RETRY_SECONDS]
   return ['VariablesMissing', `No value for ${variables.join(', ')}`]
 }

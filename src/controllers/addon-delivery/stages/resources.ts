@@ -1,5 +1,5 @@
 // The stage type resources: manifests that people keep in ConfigMaps and Secrets of the pipeline's namespace.
-import { type ConfigMap, ConfigMapKind, type Secret, SecretKind } from '#api'
+import { type ConfigMap, ConfigMapKind, decodeData, type Secret, SecretKind } from '#api'
 import type { Objects } from '#kube'
 import { CaptError, type Json } from '#lib'
 import { expand } from '../manifests/expand.ts'
@@ -26,19 +26,17 @@ function render(input: StageInput): Rendered {
   )
   if (absent.length > 0)
     return { is: 'missing', variables: [], sources: absent.map((one) => `${one.kind} ${one.name}`).sort() }
-  const missing = new Set<string>()
-  let isSecret = false
   const manifests = resources.flatMap((one) => {
     const source = input.sources.find((other) => other.kind === one.kind && other.name === one.name)!
-    isSecret ||= one.kind === 'Secret'
     return Object.keys(source.values!)
       .sort()
       .flatMap((key) => parseManifests(source.values![key]!, `${one.kind} ${one.name}, key ${key}`))
   })
   const expanded = expand(manifests as unknown as Json, input.variables)
-  for (const name of expanded.missing) missing.add(name)
-  if (missing.size > 0) return { is: 'missing', variables: [...missing].sort(), sources: [] }
-  isSecret ||= [...expanded.used].some((name) => input.secretVariables.has(name))
+  if (expanded.missing.length > 0) return { is: 'missing', variables: expanded.missing, sources: [] }
+  const isSecret =
+    resources.some(({ kind }) => kind === 'Secret') ||
+    [...expanded.used].some((name) => input.secretVariables.has(name))
   const final = expanded.value as unknown as readonly Manifest[]
   const [finding] = lintManifests(final, `Stage ${input.stage.name}`)
   if (finding)
@@ -62,15 +60,7 @@ async function readTexts(
       const key = { namespace, name }
       if (kind === 'ConfigMap') return { kind, name, values: (await objects.get<ConfigMap>(ConfigMapKind, key))?.data }
       const data = (await objects.get<Secret>(SecretKind, key))?.data
-      return {
-        kind,
-        name,
-        values:
-          data &&
-          Object.fromEntries(
-            Object.entries(data).map(([field, value]) => [field, Buffer.from(value, 'base64').toString('utf8')]),
-          ),
-      }
+      return { kind, name, values: data && decodeData(data) }
     }),
   )
 }

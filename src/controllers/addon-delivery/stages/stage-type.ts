@@ -7,7 +7,7 @@ import type { DeliveryPorts } from '../ports.ts'
 import type { Step } from '../teardown/observed.ts'
 import type { ChartSource } from './registry-access.ts'
 import type { Rendered, StageInput } from './render/rendered.ts'
-import type { Verdict } from './verdict.ts'
+import type { Fault, Verdict } from './verdict.ts'
 
 export interface StageType {
   /** Component whose version the matrix chooses. */
@@ -75,11 +75,7 @@ export interface PreflightCheck {
   readonly decide: (found: readonly UnknownObject[]) => Blocker | undefined
 }
 
-export interface Blocker {
-  readonly code: string
-  readonly message: string
-  readonly hint: string
-}
+export type Blocker = Fault
 
 interface ProbeOptions {
   readonly pool: string

@@ -6,11 +6,17 @@ import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../observe
 
 type StageState = StageStatus['state']
 
+export interface Fault {
+  readonly code: string
+  readonly message: string
+  readonly hint: string
+}
+
 export interface StageDecision {
   readonly observed: ObservedStage
   readonly state: StageState
   readonly decision: Decision<DeliveryAction>
-  readonly failure?: { readonly code: string; readonly message: string; readonly hint: string }
+  readonly failure?: Fault
   readonly attempts: number
   readonly lastAttemptAt: string | undefined
   readonly failedAt: string | undefined
@@ -28,7 +34,7 @@ export type Verdict = Pick<StageDecision, 'state' | 'decision'> & Partial<StageD
 
 export function fail(
   state: StageState,
-  fault: { readonly code: string; readonly message: string; readonly hint: string },
+  fault: Fault,
   retry: readonly DeliveryAction[],
   { stage }: ObservedStage,
   all: ObservedDelivery,
@@ -76,6 +82,12 @@ export function untilLate(observed: ObservedStage, all: ObservedDelivery, before
   return Math.max(1, Math.ceil(left / 1000))
 }
 
+/** A person has to act. */
+export function stop(reason: string, failure: Fault, retryAfterSeconds?: number): Verdict {
+  const { message, hint } = failure
+  return { state: 'Failed', decision: stalled(reason, message, hint, retryAfterSeconds), failure }
+}
+
 export function pause(reason: string, message: string, retryAfterSeconds?: number): Verdict {
   return { state: 'Waiting', decision: waiting(reason, message, retryAfterSeconds) }
 }
@@ -84,8 +96,7 @@ export function pause(reason: string, message: string, retryAfterSeconds?: numbe
 export function unreachable(workload: Extract<ObservedDelivery['workload'], { message: string }>): Verdict {
   if (workload.is === 'forbidden') {
     const hint = 'Give the identity in the kubeconfig an access entry with cluster-admin rights'
-    const failure = { code: 'CAPT_WORKLOAD_FORBIDDEN', message: workload.message, hint }
-    return { state: 'Failed', decision: stalled('WorkloadForbidden', workload.message, hint, 60), failure }
+    return stop('WorkloadForbidden', { code: 'CAPT_WORKLOAD_FORBIDDEN', message: workload.message, hint }, 60)
   }
   const isLogin = workload.is === 'unauthorized'
   const failure = {

@@ -7,7 +7,7 @@ import { isKubeError, type Projected } from '#kube'
 import { toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import type { Instances, Workloads } from '../../shared/workload.ts'
-import { openWorkload, toObservedWorkload } from '../open-workload.ts'
+import { openWorkload } from '../open-workload.ts'
 import { actOnWorkload } from './act.ts'
 import { decideTeardown } from './decide.ts'
 import { WORKLOAD_STEP } from './end.ts'
@@ -54,7 +54,10 @@ export function clusterTeardown(given: ClusterTeardownPorts): ClusterTeardown {
       const isAfter = phase === 'after'
       const ports = isAfter ? networkAlone(given, () => mayDelete(world, pipelines)) : given
       const before = progress.get(idOf(cluster, phase)) ?? (isAfter ? withoutWorkload(nowMs) : undefined)
-      const context = {
+      const opened = isAfter
+        ? ({ workload: undefined, workloadState: { is: 'absent' } } as const)
+        : await openWorkload(ports, cluster)
+      const observed = await observeTeardown({
         world,
         ports,
         delivery: withProgress(cluster, before),
@@ -70,15 +73,8 @@ export function clusterTeardown(given: ClusterTeardownPorts): ClusterTeardown {
         terminate: false,
         deleteNetwork: true,
         nodesTimeout: NODES_TIMEOUT,
+        ...opened,
         nowMs,
-      } as const
-      const opened = isAfter
-        ? ({ workload: undefined, workloadState: { is: 'absent' } } as const)
-        : await openWorkload(ports, cluster)
-      const observed = await observeTeardown({ ...context, ...opened }).catch((error: unknown) => {
-        // The API stopped answering in between.
-        if (!isKubeError(error)) throw error
-        return observeTeardown({ ...context, workload: undefined, workloadState: toObservedWorkload(error) })
       })
       const { decision, status, isOver, summary } = decideTeardown(observed, nowMs)
       // Recorded first: a step that fails must not restart its timeout.

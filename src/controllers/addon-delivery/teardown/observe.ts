@@ -8,12 +8,13 @@ import {
   type KindRef,
   type TeardownStep,
 } from '#api'
-import type { Projected } from '#kube'
+import { isKubeError, type Projected } from '#kube'
 import { messageOf, parseDuration, redact, toTimestamp } from '#lib'
 import type { World } from '#runtime'
 import type { Workload } from '../../shared/workload.ts'
 import { CONFIRM_REMOVAL_ANNOTATION, STAGE_LABEL } from '../names.ts'
 import type { ObservedStage, ObservedWorkload } from '../observed.ts'
+import { toObservedWorkload } from '../open-workload.ts'
 import type { DeliveryPorts } from '../ports.ts'
 import { openProbes } from '../probe/probe.ts'
 import { DEAD_CONTROLLER_MS } from './decide.ts'
@@ -49,7 +50,15 @@ export interface TeardownContext {
   readonly nowMs: number
 }
 
-export async function observeTeardown(context: TeardownContext): Promise<ObservedTeardown> {
+/** An API that stops answering in between counts as unreachable. */
+export function observeTeardown(context: TeardownContext): Promise<ObservedTeardown> {
+  return observeSteps(context).catch((error: unknown) => {
+    if (!isKubeError(error)) throw error
+    return observeSteps({ ...context, workload: undefined, workloadState: toObservedWorkload(error) })
+  })
+}
+
+async function observeSteps(context: TeardownContext): Promise<ObservedTeardown> {
   const { delivery, cause, nowMs, workload, workloadState, withCluster } = context
   const before = delivery.status?.teardown
   const now = toTimestamp(nowMs)

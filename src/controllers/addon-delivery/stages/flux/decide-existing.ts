@@ -1,10 +1,10 @@
 // Decides what to do about a Flux that capt did not install, or one that is newer than requested. Neither is overwritten.
 import type { StageStatus } from '#api'
-import { act, done, stalled } from '#runtime'
+import { act, done } from '#runtime'
 import { setName } from '../../names.ts'
 import type { DeliveryAction, ObservedDelivery, ObservedStage } from '../../observed.ts'
 import { decideFindings } from '../../resource-set/decide-part.ts'
-import { pause, type Verdict } from '../verdict.ts'
+import { pause, stop, type Verdict } from '../verdict.ts'
 
 /** A foreign installation is used as it is, or the stage stops. */
 export function decideExisting(
@@ -16,11 +16,7 @@ export function decideExisting(
   if (existing.is === 'newer') {
     const message = `Flux ${existing.version} is installed, which is newer than the version of the stage`
     const hint = 'Ask for that version or a newer one; capt does not go back'
-    return {
-      state: 'Failed',
-      decision: stalled('NewerInstalled', message, hint),
-      failure: { code: 'CAPT_FLUX_NEWER', message, hint },
-    }
+    return stop('NewerInstalled', { code: 'CAPT_FLUX_NEWER', message, hint })
   }
   if (existing.is !== 'foreign') return pause('NotLookedYet', 'Looking for what is already installed')
   const [set] = observed.obsoleteSets
@@ -28,11 +24,7 @@ export function decideExisting(
   const what = existing.version ? `Flux ${existing.version}` : 'A Flux of unknown version'
   const refuse = (why: string, hint: string): Verdict => {
     const message = `${what} is already installed (${existing.how})${why}`
-    return {
-      state: 'Failed',
-      decision: stalled('ForeignInstalled', message, hint),
-      failure: { code: 'CAPT_FLUX_FOREIGN', message, hint },
-    }
+    return stop('ForeignInstalled', { code: 'CAPT_FLUX_FOREIGN', message, hint })
   }
   if (stage.flux?.existing === 'Refuse')
     return refuse(' and the pipeline refuses it', 'Remove it, or set flux.existing to Adopt')

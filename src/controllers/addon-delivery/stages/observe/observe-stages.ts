@@ -125,7 +125,7 @@ export function ownSets({
   world,
   ports,
   cluster,
-}: Pick<StageContext, 'world' | 'ports' | 'cluster'>): readonly AnyObject[] {
+}: Pick<StageContext, 'world' | 'ports'> & { readonly cluster: Pick<ClusterFacts, 'namespace' | 'name'> }) {
   if (!ports.resourceSets) return []
   const value = `${cluster.namespace}/${cluster.name}`
   return world.cache.list(clusterResourceSetKind(ports.resourceSets), { index: 'addon-cluster', value })
