@@ -1,5 +1,5 @@
-// The fields we share with Cluster API, named once, by contract version. Everybody else reads a Cluster as plain
-// facts, whichever form the server gave it in, and asks the questions of the contract (paused, managed, moved) here.
+// The fields we share with Cluster API, named once, by contract version. Other modules read a Cluster as plain
+// facts, in whichever version the server sent it, and ask here what the contract defines (paused, managed, moved).
 import { fieldsOf, jsonEqual } from '#lib'
 import type { AnyObject, Key, OwnerReference } from './object.ts'
 
@@ -174,7 +174,7 @@ export function pauseOf(cluster: Pick<ClusterFacts, 'paused'> | undefined, objec
   return causes.length === 0 ? undefined : causes.join(', ')
 }
 
-/** Somebody else makes this object true; we touch neither it nor its status. */
+/** Another controller reconciles this object; capt changes neither it nor its status. */
 export function isExternallyManaged(object: AnyObject): boolean {
   return MANAGED_BY_ANNOTATION in (object.metadata.annotations ?? {})
 }

@@ -1,4 +1,4 @@
-// The nouns: kinds, their schemas and the words shared by everybody who speaks about objects.
+// Kinds, their schemas, and what all modules that handle objects share.
 export { checkObject } from './check-object.ts'
 export { isClusterScoped } from './cluster-scoped.ts'
 export { conditionOf, isTrue } from './conditions.ts'

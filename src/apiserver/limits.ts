@@ -1,4 +1,4 @@
-// What one request may cost. The server answers everybody on one thread, so every bound here protects the others.
+// What one request may cost. The server answers all clients on one thread, so every bound here protects the others.
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Bytes of a request body, and what all `copy` operations of one JSON patch may add. As kube-apiserver has it. */

@@ -1,4 +1,4 @@
-// For the tests of this room: a server in a folder of its own, and both gone afterwards.
+// For the tests of the API server: one in a temporary folder, and the CRDs that they use.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

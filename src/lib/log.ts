@@ -1,4 +1,4 @@
-// The log as a port. Rooms write lines; the edge decides where they go (src/server: JSON on stderr).
+// The log as a port. Modules write lines; the edge decides where they go (src/server: JSON on stderr).
 export type LogKeys = Readonly<Record<string, unknown>>
 
 /** A log line is a constant message plus keys. Capital first, no full stop, no secrets. */

@@ -1,4 +1,4 @@
-// Numbers about ourselves, as a port: rooms count, the edge decides where the numbers go (src/server: Prometheus text).
+// Metrics of capt itself, as a port: modules count, the edge decides where the numbers go (src/server: Prometheus text).
 export type Labels = Readonly<Record<string, string>>
 
 export interface Counter {
@@ -7,7 +7,7 @@ export interface Counter {
 
 interface Gauge {
   set(labels: Labels, value: number): void
-  /** The value is asked for whenever somebody looks; nothing is kept in between. */
+  /** Reads the value whenever metrics are collected; nothing is kept in between. */
   sample(labels: Labels, read: () => number): void
   /** The object it is about is gone. */
   remove(labels: Labels): void

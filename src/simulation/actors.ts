@@ -1,4 +1,4 @@
-// Everybody who plays in one simulated workload cluster. Actors for kinds that come with a CRD begin when the CRD is
+// Starts the actors of one simulated workload cluster. Actors for kinds that come with a CRD start when the CRD is
 // there, because a kind that is not served can be neither listed nor watched.
 import { type AnyObject, NodeKind } from '#api'
 import type { Events, Informers, Objects } from '#kube'

@@ -24,7 +24,7 @@ interface Observed<S> {
   /** Undefined where there is nothing to play. */
   readonly state: S | undefined
   readonly isCurrent: boolean
-  /** Undefined while nobody plays the workload cluster. */
+  /** Undefined while the workload cluster is not simulated. */
   readonly workload: Objects | undefined
 }
 

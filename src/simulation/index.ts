@@ -1,4 +1,4 @@
-// Actors that play a workload cluster. Whatever they make says that it is simulated.
+// Actors that simulate a workload cluster. All that they make is labelled as simulated.
 export { type Actors, startActors } from './actors.ts'
 export { createSimulation, type Simulation, simulatedWorkloadSecret } from './home.ts'
 export { simulatedInstances, simulatedLedger } from './ledger.ts'

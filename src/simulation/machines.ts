@@ -36,7 +36,7 @@ export function machineActor(ports: MachinePorts): Controller<CAPTMachine, Obser
       const nodeName = machine.status?.addresses?.find(({ type }) => type === 'InternalDNS')?.address
       const name = machine.metadata.labels?.[CLUSTER_NAME_LABEL]
       const isMade = nodeName !== undefined && machine.spec.providerID !== undefined && name !== undefined
-      // Registered once: a Node that somebody deletes stays away, as with a real kubelet that does not start again.
+      // Registered once: a Node that is deleted stays away, as with a real kubelet that does not start again.
       if (!isMade || machine.status?.nodeRef) return { machine, nodeName, missingIn: undefined, isWaiting: false }
       const objects = await ports.objectsOf({ namespace: machine.metadata.namespace ?? '', name })
       const node = await objects?.get<Node>(NodeKind, { name: nodeName })

@@ -1,4 +1,4 @@
-// Words by which simulation says that it is simulation, and the kinds it plays with.
+// Labels, annotations and kinds of the simulation.
 import { kindRef } from '#api'
 
 /** On everything that an actor makes. */

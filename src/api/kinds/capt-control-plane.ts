@@ -302,5 +302,5 @@ export const CAPTControlPlane = defineKind({
 })
 export type CAPTControlPlane = KindOf<typeof CAPTControlPlane>
 
-/** The EKS cluster belongs to somebody else. */
+/** The EKS cluster has a foreign owner. */
 export const isAdopted = ({ spec }: CAPTControlPlane): boolean => spec.policy === 'Adopted'

@@ -1,4 +1,4 @@
-// Loads what is heavy (CEL, RE2, YAML) when it is first needed, and synchronously, so that opening this room stays cheap.
+// Loads what is heavy (CEL, RE2, YAML) when it is first needed, and synchronously, so that importing this module stays cheap.
 // A bundler sees the literal require calls and packs the modules as lazy ones; unbundled, Node's own require does it.
 import { createRequire } from 'node:module'
 

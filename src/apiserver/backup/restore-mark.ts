@@ -1,5 +1,5 @@
 // A file in a data folder that says that it came from a backup: the first start prepares it, and every later one holds the
-// first plan of each workspace until somebody has approved it.
+// first plan of each workspace until a person has approved it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CaptError, messageOf, parseJson, writeSecret } from '#lib'

@@ -1,4 +1,4 @@
-// The file of a backup: one line of JSON that anybody can read, then the content, compressed and encrypted with AES-256-GCM.
+// The file of a backup: one line of JSON that needs no key, then the content, compressed and encrypted with AES-256-GCM.
 // A checksum over all of it distinguishes a damaged file from a wrong key; the encryption authenticates the line too.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'

@@ -109,7 +109,7 @@ function choresFor({ type, collection, object, previous }: Change): readonly Cho
   return chores
 }
 
-/** After a kill: whatever is being deleted, and every owner somebody still names. */
+/** After a kill: all that is being deleted, and every owner that an object still refers to. */
 function leftovers({ store }: World): readonly Chore[] {
   const deleting = (collection: Collection) =>
     [...store.scan(collection)].filter((row) => row.text.includes('"deletionTimestamp"')).map((row) => row.name)

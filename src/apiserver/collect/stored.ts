@@ -23,7 +23,7 @@ export function removeStored(
 ): void {
   const type = world.registry.byCollection(collection.group, collection.resource)
   if (!type) {
-    // The kind is gone, and with it everybody who could act on a finalizer.
+    // The kind is gone, and with it every controller that could remove a finalizer.
     world.store.remove(collection, object)
     return
   }

@@ -80,7 +80,7 @@ async function handle(request: IncomingMessage, response: ServerResponse, option
   }
 }
 
-/** There is one identity here. Acting as somebody else and getting the rights of the administrator would be worse than a no. */
+/** There is one identity here: a request that acts as another user would have the rights of the administrator. */
 function refuseImpersonation({ headers }: IncomingMessage): void {
   if (!Object.keys(headers).some((name) => name.startsWith('impersonate-'))) return
   const user = headers['impersonate-user']

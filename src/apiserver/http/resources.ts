@@ -187,7 +187,7 @@ async function removeMany(exchange: Exchange, target: Target, served: Served): P
   return ok(toList(served, objects, { resourceVersion: `${realm.store.version()}` }))
 }
 
-/** Undefined when somebody else has removed the object meanwhile. */
+/** Undefined when another client has removed the object meanwhile. */
 function removeIfThere(request: WriteRequest, name: string, options: DeleteOptions): Deleted | undefined {
   try {
     return remove(request, name, options)

@@ -1,5 +1,5 @@
 // One kind as the server sees it: how it is addressed, which versions it is served in, how objects are checked, and how
-// what is stored becomes what is served. Built-in kinds and custom ones have the same shape, so nobody else asks which.
+// what is stored becomes what is served. Built-in kinds and custom ones have the same shape, so no other code distinguishes them.
 import type { Fault, JsonSchema } from '#api'
 import type { ApiObject } from '../object.ts'
 import type { Collection } from '../store/store.ts'

@@ -68,7 +68,7 @@ function applyOperations(value: unknown, patch: unknown): unknown {
   }
 }
 
-/** A patch runs on the thread that answers everybody, so it must not run for long. */
+/** A patch runs on the thread that answers all clients, so it must not run for long. */
 function timeBudget(): () => void {
   const end = performance.now() + MAX_PATCH_MS
   return () => {

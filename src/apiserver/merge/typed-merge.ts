@@ -1,4 +1,4 @@
-// Merges an applied configuration into a live object by its schema, and takes out fields that nobody wants any more.
+// Merges an applied configuration into a live object by its schema, and removes fields that no manager applies any more.
 import type { JsonSchema } from '#api'
 import { isPlainObject, setOwnValue } from '#lib'
 import { type FieldPath, stepsOf } from './field-set.ts'

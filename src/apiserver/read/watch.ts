@@ -112,7 +112,7 @@ export function startWatch(
     cursor = store.version()
   }
 
-  /** A listener must not fail: it would fail the write that it hears of. */
+  /** A listener must not fail: it would fail the write that it follows. */
   function deliver(event: Event): void {
     try {
       deliverUnchecked(event)

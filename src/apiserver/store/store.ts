@@ -1,5 +1,5 @@
 // Rows in, rows out: every object of every realm, one global version counter, one transaction per write.
-// A write is durable before it is announced; subscribers hear of it synchronously, in version order.
+// A write is durable before it is announced; subscribers are called synchronously, in version order.
 import type { DatabaseSync } from 'node:sqlite'
 import { CaptError, parseJson } from '#lib'
 import type { ApiObject } from '../object.ts'
@@ -55,7 +55,7 @@ export interface RealmStore {
   count(collection: Collection, options?: ScanOptions): number
   /** Objects with an owner reference to this uid. */
   dependents(uid: string): readonly { collection: Collection; object: ApiObject }[]
-  /** Uids that somebody names as owner. */
+  /** Uids that owner references name. */
   ownerUids(): readonly string[]
   collectionsIn(namespace: string): readonly Collection[]
   /** Sets metadata.resourceVersion, stores and announces. */

@@ -1,5 +1,5 @@
-// The door every new object state walks through: it says what it is, belongs where it was sent, and has only fields that
-// exist (or the client gets a warning about those it lost).
+// Admits every new state of an object: its kind, version and namespace are those of the request, and it has only fields
+// that exist (or the client gets a warning about those it lost).
 import { isPlainObject } from '#lib'
 import { apiVersionIn } from '../kinds/resource.ts'
 import { shapeFault } from '../limits.ts'

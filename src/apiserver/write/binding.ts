@@ -15,7 +15,7 @@ export function bindPod(request: WriteRequest, name: string, binding: unknown): 
     throw conflict({ group: '', plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${taken}"`)
   const bound = cloneJson(pod)
   bound['spec'] = { ...recordAt(bound, 'spec'), nodeName: node }
-  // Where a Pod runs is not part of what was wished for.
+  // Where a Pod runs is no part of its desired state: its generation stays.
   const type = { ...request.type, rules: { ...request.type.rules, generation: false } }
   const placed = update({ ...request, type }, pod, bound)
   const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: toTimestamp(request.world.clock.now()) }

@@ -1,5 +1,5 @@
 // Flux releases that capt can deliver: which controllers they are made of, and their CRDs, generated from the released
-// API modules (make flux-bundle) and loaded only when somebody needs that version.
+// API modules (make flux-bundle) and loaded only when that version is needed.
 import { CaptError, type JsonObject } from '#lib'
 import releases from '../data/flux/releases.json' with { type: 'json' }
 

@@ -150,7 +150,7 @@ export function isUsable(observed: Observed): boolean {
   return secrets.length > 0 && secrets.every((facts) => isWhole(facts, object, clusterName))
 }
 
-/** Somebody deleted or changed a Secret of a cluster that is in use: it is repaired also while a run is on. */
+/** A Secret of a cluster that is in use was deleted or changed: it is repaired, also during a run. */
 function isDamaged(observed: Observed): boolean {
   const { object, clusterName, secrets, facts } = observed
   if (!isInitialized(observed) || !toEndpoint(facts.outputs['cluster_endpoint'])) return false

@@ -117,7 +117,7 @@ function rollingOutCondition(
   return { type, status: 'True', reason: 'RollingOut', message: detail ? `${what}: ${detail}` : what }
 }
 
-/** The cluster belongs to somebody else. */
+/** The cluster has a foreign owner. */
 function adoptedCondition({ object, network, clusterName, region }: Observed): readonly ConditionDraft[] {
   if (!isAdopted(object)) return []
   const message = `EKS cluster ${network.clusterName ?? clusterName} in ${region ?? 'an unknown region'} is only read: capt neither changes nor destroys it`

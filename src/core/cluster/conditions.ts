@@ -82,7 +82,7 @@ function remoteConnection({ probe }: Observed): readonly ConditionDraft[] {
   return [draft(type, 'False', 'ProbeFailed', 'Remote connection not established yet')]
 }
 
-/** The part's own word, as long as the part lives. */
+/** Mirrors the condition that the part itself reports, as long as it exists. */
 function mirror(
   type: string,
   part: Part | undefined,

@@ -55,7 +55,7 @@ export function clusterController({ reach }: ClusterControllerOptions = {}): Con
     name: 'cluster',
     kind: storedClusterKind,
     summary: false,
-    // A new kubeconfig is probed in this very turn: a cluster that is available is not called unreachable in between.
+    // A new kubeconfig is probed in the same reconcile, so that an available cluster is never reported as unreachable.
     defersStatus: ({ probe }) => probe.is === 'unknown',
     wakes: [
       ...PART_KINDS.map((kind) => ({ kind, toKeys: ownersAndReferrers })),

@@ -41,7 +41,7 @@ export function decideCluster(observed: Observed): Decision<Action> {
   return done
 }
 
-/** The control plane knows it with EKS; an infrastructure that gives one is believed too. */
+/** With EKS the control plane has it; without one, that of the infrastructure is used. */
 function endpointOf({ controlPlane, infrastructure }: Observed): Endpoint | undefined {
   const endpointIn = (part: Part | undefined) =>
     readEndpoint(fieldsOf((part?.object as { spec?: unknown } | undefined)?.spec)['controlPlaneEndpoint'])

@@ -38,7 +38,7 @@ export interface Observed {
   readonly controlPlane: Part | undefined
   /** MachinePools of the Cluster. They go before the control plane. */
   readonly workers: readonly Projected<AnyObject>[]
-  /** Version of the kubeconfig Secret, for which the probe speaks. */
+  /** Version of the kubeconfig Secret that the probe was made with. */
   readonly kubeconfig: string | undefined
   readonly probe: Probe
 }

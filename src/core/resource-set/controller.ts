@@ -115,7 +115,7 @@ function decide(observed: ObservedSet): Decision<SetAction> {
 
 const UNWATCHED_SECONDS = 30
 
-/** Secrets are watched by this label alone; core hears of all, so those without it are read again now and then. */
+/** Secrets are watched by this label alone; core watches all of them, so those without it are read again from time to time. */
 const isUnwatched = ({ ref, live }: Source): boolean =>
   ref.kind === 'Secret' && live?.metadata.labels?.[CLUSTER_NAME_LABEL] === undefined
 

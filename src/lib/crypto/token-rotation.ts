@@ -53,7 +53,7 @@ export const checkEveryMs = (lifetimeMs: number): number => Math.min(3_600_000, 
 
 export const toTokenText = (set: TokenSet): string => JSON.stringify(set)
 
-/** Earlier versions stored the bare token: its age is unknown, so it counts from the first start that knows of ages. */
+/** Earlier versions stored the bare token: its age is unknown, so it counts from the first start that records ages. */
 export function fromTokenText(text: string, now: number): TokenSet {
   return text.startsWith('{') ? (JSON.parse(text) as TokenSet) : issueToken(text, now)
 }

@@ -1,7 +1,7 @@
-// JSON as a type, and the two operations everybody needs: a canonical text and deep equality.
+// JSON as a type, and what every module does with it: canonical text, deep equality, fields of unknown values.
 import { ownValue, setOwnValue } from './own.ts'
 
-/** A bigint is an integer beyond 2^53; see json-integers.ts. */
+/** A bigint is an integer beyond 2^53; see integers.ts. */
 export type Json = null | boolean | number | bigint | string | readonly Json[] | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 

@@ -1,4 +1,4 @@
-// What a stand-in HelmRelease knows about itself and says about it, in the conditions and reasons of the real one.
+// The observed state and the status of a simulated HelmRelease, with the conditions and reasons of the real one.
 import { type AnyObject, isTrue } from '#api'
 import type { Projected } from '#kube'
 import { parseDuration, toTimestamp } from '#lib'

@@ -135,7 +135,7 @@ export function toNode(claim: NodeClaim): Node {
   }
 }
 
-/** As a kubelet reports it: core counts a Machine as available only when it has heard of each pressure. */
+/** As a kubelet reports it: core counts a Machine as available only when each pressure is reported. */
 export function nodeStatus(nowMs: number, type: string) {
   const pressures = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map(
     (pressure) => ({ type: pressure, status: 'False', reason: 'KubeletHasSufficient', message: 'simulated' }) as const,

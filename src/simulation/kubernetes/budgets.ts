@@ -1,4 +1,4 @@
-// Plays the disruption controller: a PodDisruptionBudget says how many of its pods may go now.
+// Plays the disruption controller: a PodDisruptionBudget reports how many of its pods may go now.
 import { type AnyObject, isTrue, keyOf, PodKind } from '#api'
 import type { Projected } from '#kube'
 import { matchesSelector } from '#lib'

@@ -31,7 +31,7 @@ export interface Descriptions {
   forget(plane: Key): void
 }
 
-/** Reconciles come with every refresh of the token, so a version that somebody upgraded is seen within minutes. */
+/** Reconciles come with every refresh of the token, so an upgrade by others is observed within minutes. */
 const ANSWER_MS = 300_000
 const RETRY_MS = 30_000
 

@@ -29,7 +29,7 @@ export const REFRESH_ERROR_ANNOTATION = 'capt.appthrust.com/refresh-error'
 export interface SecretFacts {
   readonly type: string | undefined
   readonly metadata: AnyObject['metadata']
-  /** Hash of the keys we write. Equal to the content annotation unless somebody changed the Secret. */
+  /** Hash of the keys we write. Equal to the content annotation unless the Secret was changed by hand. */
   readonly content: string
 }
 
@@ -130,7 +130,7 @@ export async function writeSecret(
   }
 }
 
-/** The type of a Secret cannot be changed: one of another type is replaced, unless it belongs to somebody else. */
+/** The type of a Secret cannot be changed: one of another type is replaced, unless it has a foreign owner. */
 async function overwriteSecret(
   objects: Objects,
   secret: Secret,
