@@ -1,20 +1,16 @@
 // What the controller may ask beside making nodes: instance profiles, the cluster, the queue, and what there is to choose from.
 
 import { isAtLeast } from '../version.ts'
-import type { PolicyScope, Statement } from './policy-statements.ts'
+import { allow, type PolicyScope, type Statement } from './policy-statements.ts'
 
 const NODECLASS = 'karpenter.k8s.aws/ec2nodeclass'
 const REGION = 'topology.kubernetes.io/region'
 const EKS_NAME = 'eks:eks-cluster-name'
 
 export function iamIntegration(version: string, scope: PolicyScope): Statement[] {
-  const pass: Statement = {
-    Sid: 'AllowPassingInstanceRole',
-    Effect: 'Allow',
-    Action: 'iam:PassRole',
-    Resource: scope.nodeRoleArn,
-    Condition: { StringEquals: { 'iam:PassedToService': ['ec2.amazonaws.com', 'ec2.amazonaws.com.cn'] } },
-  }
+  const pass = allow('AllowPassingInstanceRole', 'iam:PassRole', scope.nodeRoleArn, {
+    StringEquals: { 'iam:PassedToService': ['ec2.amazonaws.com', 'ec2.amazonaws.com.cn'] },
+  })
   const Resource = instanceProfiles(version, scope)
   const cluster = `kubernetes.io/cluster/${scope.clusterName}`
   const asked = {
@@ -27,27 +23,20 @@ export function iamIntegration(version: string, scope: PolicyScope): Statement[]
   const askedClass = { [`aws:RequestTag/${NODECLASS}`]: '*' }
   return [
     pass,
-    {
-      Sid: 'AllowScopedInstanceProfileCreationActions',
-      Effect: 'Allow',
-      Action: 'iam:CreateInstanceProfile',
+    allow('AllowScopedInstanceProfileCreationActions', 'iam:CreateInstanceProfile', Resource, {
+      StringEquals: asked,
+      StringLike: askedClass,
+    }),
+    allow('AllowScopedInstanceProfileTagActions', 'iam:TagInstanceProfile', Resource, {
+      StringEquals: { ...owned, ...asked },
+      StringLike: { ...ownedClass, ...askedClass },
+    }),
+    allow(
+      'AllowScopedInstanceProfileActions',
+      ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanceProfile', 'iam:DeleteInstanceProfile'],
       Resource,
-      Condition: { StringEquals: asked, StringLike: askedClass },
-    },
-    {
-      Sid: 'AllowScopedInstanceProfileTagActions',
-      Effect: 'Allow',
-      Action: 'iam:TagInstanceProfile',
-      Resource,
-      Condition: { StringEquals: { ...owned, ...asked }, StringLike: { ...ownedClass, ...askedClass } },
-    },
-    {
-      Sid: 'AllowScopedInstanceProfileActions',
-      Effect: 'Allow',
-      Action: ['iam:AddRoleToInstanceProfile', 'iam:RemoveRoleFromInstanceProfile', 'iam:DeleteInstanceProfile'],
-      Resource,
-      Condition: { StringEquals: owned, StringLike: ownedClass },
-    },
+      { StringEquals: owned, StringLike: ownedClass },
+    ),
   ]
 }
 
@@ -58,13 +47,13 @@ function instanceProfiles(version: string, { partition, accountId }: PolicyScope
 
 export function eksIntegration({ partition, region, accountId, clusterName }: PolicyScope): Statement[] {
   const Resource = `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`
-  return [{ Sid: 'AllowAPIServerEndpointDiscovery', Effect: 'Allow', Action: 'eks:DescribeCluster', Resource }]
+  return [allow('AllowAPIServerEndpointDiscovery', 'eks:DescribeCluster', Resource)]
 }
 
 export function interruption({ queueArn }: PolicyScope): Statement[] {
   if (!queueArn) return []
   const Action = ['sqs:DeleteMessage', 'sqs:GetQueueUrl', 'sqs:ReceiveMessage']
-  return [{ Sid: 'AllowInterruptionQueueActions', Effect: 'Allow', Action, Resource: queueArn }]
+  return [allow('AllowInterruptionQueueActions', Action, queueArn)]
 }
 
 export function zonalShift(
@@ -74,13 +63,9 @@ export function zonalShift(
   if (!wanted || !isAtLeast(version, '1.12.0')) return []
   const cluster = `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`
   return [
-    {
-      Sid: 'AllowZonalShiftStatusReadOnly',
-      Effect: 'Allow',
-      Action: 'arc-zonal-shift:GetManagedResource',
-      Resource: '*',
-      Condition: { StringEquals: { 'arc-zonal-shift:ResourceIdentifier': cluster } },
-    },
+    allow('AllowZonalShiftStatusReadOnly', 'arc-zonal-shift:GetManagedResource', '*', {
+      StringEquals: { 'arc-zonal-shift:ResourceIdentifier': cluster },
+    }),
   ]
 }
 
@@ -100,33 +85,21 @@ export function resourceDiscovery(version: string, scope: PolicyScope): Statemen
     'SpotPriceHistory',
     'Subnets',
   ]
-  const list: Statement = {
-    Sid: 'AllowUnscopedInstanceProfileListAction',
-    Effect: 'Allow',
-    Action: 'iam:ListInstanceProfiles',
-    Resource: '*',
-  }
+  const list = allow('AllowUnscopedInstanceProfileListAction', 'iam:ListInstanceProfiles', '*')
   return [
-    {
-      Sid: 'AllowRegionalReadActions',
-      Effect: 'Allow',
-      Action: described.map((what) => `ec2:Describe${what}`),
-      Resource: '*',
-      Condition: { StringEquals: { 'aws:RequestedRegion': scope.region } },
-    },
-    {
-      Sid: 'AllowSSMReadActions',
-      Effect: 'Allow',
-      Action: 'ssm:GetParameter',
-      Resource: `arn:${scope.partition}:ssm:${scope.region}::parameter/aws/service/*`,
-    },
-    { Sid: 'AllowPricingReadActions', Effect: 'Allow', Action: 'pricing:GetProducts', Resource: '*' },
-    {
-      Sid: 'AllowInstanceProfileReadActions',
-      Effect: 'Allow',
-      Action: 'iam:GetInstanceProfile',
-      Resource: instanceProfiles(version, scope),
-    },
+    allow(
+      'AllowRegionalReadActions',
+      described.map((what) => `ec2:Describe${what}`),
+      '*',
+      { StringEquals: { 'aws:RequestedRegion': scope.region } },
+    ),
+    allow(
+      'AllowSSMReadActions',
+      'ssm:GetParameter',
+      `arn:${scope.partition}:ssm:${scope.region}::parameter/aws/service/*`,
+    ),
+    allow('AllowPricingReadActions', 'pricing:GetProducts', '*'),
+    allow('AllowInstanceProfileReadActions', 'iam:GetInstanceProfile', instanceProfiles(version, scope)),
     ...(since('1.7.0') ? [list] : []),
   ]
 }

@@ -4,11 +4,18 @@ import { isAtLeast } from '../version.ts'
 
 export interface Statement {
   readonly Sid: string
-  readonly Effect: 'Allow' | 'Deny'
+  readonly Effect: 'Allow'
   readonly Action: string | readonly string[]
   readonly Resource: string | readonly string[]
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>
 }
+
+export const allow = (
+  Sid: string,
+  Action: Statement['Action'],
+  Resource: Statement['Resource'],
+  Condition?: Statement['Condition'],
+): Statement => ({ Sid, Effect: 'Allow', Action, Resource, ...(Condition ? { Condition } : {}) })
 
 export interface PolicyScope {
   readonly partition: string
@@ -51,12 +58,11 @@ export function nodeLifecycle(version: string, scope: PolicyScope): Statement[] 
     ...(spot ? ['spot-instances-request'] : []),
   ]
   const statements: Statement[] = [
-    {
-      Sid: split ? 'AllowScopedEC2InstanceAccessActions' : 'AllowScopedEC2InstanceActions',
-      Effect: 'Allow',
-      Action: ['ec2:RunInstances', 'ec2:CreateFleet'],
-      Resource: access.map(ec2),
-    },
+    allow(
+      split ? 'AllowScopedEC2InstanceAccessActions' : 'AllowScopedEC2InstanceActions',
+      ['ec2:RunInstances', 'ec2:CreateFleet'],
+      access.map(ec2),
+    ),
   ]
   // 0.32 runs both APIs at once; its nodes carry one of two tags.
   const poolTags = since('0.33.0') ? [NODEPOOL] : [NODEPOOL, PROVISIONER]
@@ -82,51 +88,36 @@ function taggedStatements(
     ...(since('1.1.0') ? { [`aws:RequestTag/${EKS_NAME}`]: scope.clusterName } : {}),
   }
   const askedPool = { [`aws:RequestTag/${poolTag}`]: '*' }
-  const launchTemplates: Statement = {
-    Sid: `AllowScopedEC2LaunchTemplateAccessActions${suffix}`,
-    Effect: 'Allow',
-    Action: ['ec2:RunInstances', 'ec2:CreateFleet'],
-    Resource: ec2('launch-template'),
-    Condition: owned,
-  }
+  const launchTemplates = allow(
+    `AllowScopedEC2LaunchTemplateAccessActions${suffix}`,
+    ['ec2:RunInstances', 'ec2:CreateFleet'],
+    ec2('launch-template'),
+    owned,
+  )
   return [
     ...(since('0.37.0') ? [launchTemplates] : []),
-    {
-      Sid: `AllowScopedEC2InstanceActionsWithTags${suffix}`,
-      Effect: 'Allow',
-      Action: ['ec2:RunInstances', 'ec2:CreateFleet', 'ec2:CreateLaunchTemplate'],
-      Resource: made,
-      Condition: { StringEquals: asked, StringLike: askedPool },
-    },
-    {
-      Sid: `AllowScopedResourceCreationTagging${suffix}`,
-      Effect: 'Allow',
-      Action: 'ec2:CreateTags',
-      Resource: made,
-      Condition: {
-        StringEquals: { ...asked, 'ec2:CreateAction': ['RunInstances', 'CreateFleet', 'CreateLaunchTemplate'] },
-        StringLike: askedPool,
+    allow(
+      `AllowScopedEC2InstanceActionsWithTags${suffix}`,
+      ['ec2:RunInstances', 'ec2:CreateFleet', 'ec2:CreateLaunchTemplate'],
+      made,
+      { StringEquals: asked, StringLike: askedPool },
+    ),
+    allow(`AllowScopedResourceCreationTagging${suffix}`, 'ec2:CreateTags', made, {
+      StringEquals: { ...asked, 'ec2:CreateAction': ['RunInstances', 'CreateFleet', 'CreateLaunchTemplate'] },
+      StringLike: askedPool,
+    }),
+    allow(`AllowScopedResourceTagging${suffix}`, 'ec2:CreateTags', ec2('instance'), {
+      ...owned,
+      ...(since('1.0.0') ? { StringEqualsIfExists: { [`aws:RequestTag/${EKS_NAME}`]: scope.clusterName } } : {}),
+      'ForAllValues:StringEquals': {
+        'aws:TagKeys': [...(since('1.0.0') ? [EKS_NAME] : []), 'karpenter.sh/nodeclaim', 'Name'],
       },
-    },
-    {
-      Sid: `AllowScopedResourceTagging${suffix}`,
-      Effect: 'Allow',
-      Action: 'ec2:CreateTags',
-      Resource: ec2('instance'),
-      Condition: {
-        ...owned,
-        ...(since('1.0.0') ? { StringEqualsIfExists: { [`aws:RequestTag/${EKS_NAME}`]: scope.clusterName } } : {}),
-        'ForAllValues:StringEquals': {
-          'aws:TagKeys': [...(since('1.0.0') ? [EKS_NAME] : []), 'karpenter.sh/nodeclaim', 'Name'],
-        },
-      },
-    },
-    {
-      Sid: `AllowScopedDeletion${suffix}`,
-      Effect: 'Allow',
-      Action: ['ec2:TerminateInstances', 'ec2:DeleteLaunchTemplate'],
-      Resource: [ec2('instance'), ec2('launch-template')],
-      Condition: owned,
-    },
+    }),
+    allow(
+      `AllowScopedDeletion${suffix}`,
+      ['ec2:TerminateInstances', 'ec2:DeleteLaunchTemplate'],
+      [ec2('instance'), ec2('launch-template')],
+      owned,
+    ),
   ]
 }

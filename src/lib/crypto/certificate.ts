@@ -35,15 +35,12 @@ interface CertificateRequest {
   readonly ips?: readonly string[]
   readonly days: number
   readonly commonName?: string
-  /** Kubernetes reads these as groups of a client certificate. */
-  readonly organizations?: readonly string[]
   readonly now?: number
 }
 
 const OID = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
   commonName: '2.5.4.3',
-  organization: '2.5.4.10',
   subjectKeyId: '2.5.29.14',
   keyUsage: '2.5.29.15',
   subjectAltName: '2.5.29.17',
@@ -71,7 +68,7 @@ export function renewAuthority({ name, key }: Authority, options: Omit<Authority
 function selfSignedAuthority(name: string, privateKey: KeyObject, options: AuthorityOptions): Authority {
   const { days = 3650, now = Date.now() } = options
   const publicKey = createPublicKey(privateKey)
-  const subject = distinguishedName(name, [])
+  const subject = distinguishedName(name)
   const extensions = [
     extension(OID.basicConstraints, der.sequence(der.boolean(true), der.integer(0)), true),
     extension(OID.keyUsage, der.namedBits('keyCertSign', 'cRLSign'), true),
@@ -82,7 +79,7 @@ function selfSignedAuthority(name: string, privateKey: KeyObject, options: Autho
 }
 
 export function issueCertificate(authority: Authority, request: CertificateRequest): KeyedCertificate {
-  const { names = [], ips = [], organizations = [], days, now = Date.now() } = request
+  const { names = [], ips = [], days, now = Date.now() } = request
   const commonName = request.commonName ?? names[0] ?? ips[0]
   if (commonName === undefined) {
     throw new CaptError('CAPT_INVALID', 'A certificate needs at least one name or address', {
@@ -105,8 +102,8 @@ export function issueCertificate(authority: Authority, request: CertificateReque
   ]
   const certificate = signed(
     {
-      subject: distinguishedName(commonName, organizations),
-      issuer: distinguishedName(authority.name, []),
+      subject: distinguishedName(commonName),
+      issuer: distinguishedName(authority.name),
       publicKey,
       extensions,
       days,
@@ -144,12 +141,8 @@ function signed(draft: Draft, key: KeyObject | string): string {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
-function distinguishedName(commonName: string, organizations: readonly string[]): Buffer {
-  const part = (type: string, value: string) => der.set(der.sequence(der.oid(type), der.utf8(value)))
-  return der.sequence(
-    ...organizations.map((organization) => part(OID.organization, organization)),
-    part(OID.commonName, commonName),
-  )
+function distinguishedName(commonName: string): Buffer {
+  return der.sequence(der.set(der.sequence(der.oid(OID.commonName), der.utf8(commonName))))
 }
 
 function extension(id: string, value: Buffer, critical = false): Buffer {
