@@ -4,9 +4,18 @@
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { run } from 'node:test'
+import { type RunOptions, run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { ALLOWED_SKIPS, filesOf, findMisplaced, isAllowed, renderSummary, type Skip, SUITES } from './suites.ts'
+import {
+  ALLOWED_SKIPS,
+  filesOf,
+  findMisplaced,
+  isAllowed,
+  renderSummary,
+  type Skip,
+  SUITES,
+  type Suite,
+} from './suites.ts'
 import { leaksIn, MARK_LENGTH } from './support/secrets/planted.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -48,9 +57,7 @@ for (const suite of SUITES.filter(({ name }) => names.includes(name))) {
   const files = filesOf(suite, all)
   if (files.length === 0) continue
   const started = performance.now()
-  // What ships is started as a user starts it.
-  const env = suite.name === 'shipped' ? process.env : { ...process.env, NODE_COMPILE_CACHE: compiled }
-  await runFiles(files, suite.filesAtOnce ?? Math.max(1, availableParallelism() - 1), env)
+  await runFiles(files, suite.filesAtOnce ?? Math.max(1, availableParallelism() - 1), usingCompiled(suite))
   seconds.set(suite.name, (performance.now() - started) / 1000)
 }
 rmSync(compiled, { recursive: true, force: true })
@@ -59,11 +66,22 @@ const refused = process.env['CI'] ? skips.filter((skip) => !isAllowed(skip, ALLO
 process.stdout.write(renderSummary({ seconds, files: times, skips, refused, leaks: [...leaks], counts }))
 process.exitCode = counts.failed + counts.cancelled + refused.length + leaks.size > 0 || counts.passed === 0 ? 1 : 0
 
+/** For the programs that tests start, too; but what ships is started as a user starts it. */
+function usingCompiled({ name }: Suite): Pick<RunOptions, 'env' | 'execArgv'> {
+  if (name !== 'shipped') return { env: { ...process.env, NODE_COMPILE_CACHE: compiled } }
+  const enable = `import { enableCompileCache } from 'node:module'; enableCompileCache(${JSON.stringify(compiled)})`
+  return { env: process.env, execArgv: [`--import=data:text/javascript,${encodeURIComponent(enable)}`] }
+}
+
 /** Runs the files and adds what they passed, failed and skipped to the totals. */
-async function runFiles(files: readonly string[], concurrency: number, env: NodeJS.ProcessEnv): Promise<void> {
+async function runFiles(
+  files: readonly string[],
+  concurrency: number,
+  options: Pick<RunOptions, 'env' | 'execArgv'>,
+): Promise<void> {
   const open = new Map<string, readonly string[]>()
   const pathOf = ({ entryFile = '', nesting, name }: Event) => [...(open.get(entryFile) ?? []).slice(0, nesting), name]
-  const events = run({ files: files.map((file) => join(root, file)), concurrency, env })
+  const events = run({ files: files.map((file) => join(root, file)), concurrency, ...options })
   events.on('test:start', (event: Event) => {
     if (event.entryFile !== undefined) open.set(event.entryFile, pathOf(event))
   })
