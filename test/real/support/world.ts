@@ -123,14 +123,9 @@ export async function startWorld(version: CapiVersion, options: WorldOptions = {
     for (const step of undo.splice(0).reverse()) await step()
   }
   try {
-    const management = await startKube({ name: 'management', audit })
-    undo.push(() => management.stop())
-    const workloads: Kube[] = []
-    for (let i = 0; i < (options.workloads ?? 1); i++) {
-      const workload = await startKube({ name: `workload-${i + 1}`, audit })
-      undo.push(() => workload.stop())
-      workloads.push(workload)
-    }
+    const count = options.workloads ?? 1
+    const names = ['management', ...Array.from({ length: count }, (_, i) => `workload-${i + 1}`)]
+    const [management, ...workloads] = await startKubes(names, audit, undo)
     const capi = await startCapi(management, version)
     undo.push(() => capi.stop())
     installCrds(management)
@@ -172,6 +167,19 @@ export async function startWorld(version: CapiVersion, options: WorldOptions = {
     await stop()
     throw error
   }
+}
+
+/** Side by side: each waits for its parts most of the time. Those that started are stopped when another one does not. */
+async function startKubes(
+  names: readonly string[],
+  audit: boolean,
+  undo: (() => Promise<unknown> | unknown)[],
+): Promise<[Kube, ...Kube[]]> {
+  const started = await Promise.allSettled(names.map((name) => startKube({ name, audit })))
+  const kubes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  for (const kube of kubes) undo.push(() => kube.stop())
+  for (const one of started) if (one.status === 'rejected') throw one.reason
+  return kubes as [Kube, ...Kube[]]
 }
 
 /** What an installation brings: the kinds, and the namespace the manager lives in. */
