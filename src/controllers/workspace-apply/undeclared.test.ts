@@ -77,6 +77,11 @@ describe('a key of spec.values', () => {
     )
   })
 
+  it('that no field of its owner sets is named as it is in the apply', () => {
+    const metadata = { ownerReferences: [{ apiVersion: '', kind: 'CAPTCluster', name: 'shop', uid: 'u' }] }
+    assert.equal(look({ colour: 1 }, { metadata }).draft?.message, sentence('spec.values.colour'))
+  })
+
   it('that a cluster offers to every template may be left undeclared', () => {
     const metadata = { annotations: { 'capt.appthrust.com/wanted': 'hash' } }
     assert.deepEqual(look({ public_subnets: [] }, { metadata }), { isNew: false })

@@ -34,7 +34,8 @@ function undeclaredOf({ apply, template, view }: Observed): readonly string[] | 
   const found =
     undeclaredValues(template, names) ??
     names.filter((name) => warned.includes(name)).map((name) => ({ name, meant: undefined }))
-  return found.map(
-    ({ name, meant }) => `${fieldOfVariable(apply, name)}${meant === undefined ? '' : ` (did you mean ${meant}?)`}`,
-  )
+  return found.map(({ name, meant }) => {
+    const field = fieldOfVariable(apply, name) ?? `spec.values.${name}`
+    return meant === undefined ? field : `${field} (did you mean ${meant}?)`
+  })
 }
