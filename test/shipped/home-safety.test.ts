@@ -46,6 +46,46 @@ kind: ConfigMap
 metadata: {name: odd, labels: {toString: a, constructor: b}, annotations: {toString: a, valueOf: b}}
 data: {__proto__: p, constructor: c, toString: t}
 `
+/** Two versions with a field of their own each, which only a conversion webhook could convert. */
+const GEAR_KIND = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gears.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: gears, singular: gear, kind: Gear}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://localhost:1"}}}
+  versions:
+  - &v1
+    name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {old: {type: string}}}}}}
+  - <<: *v1
+    name: v2
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {new: {type: string}}}}}}
+`
+const WITHOUT_EFFECT = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: m}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: v}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q}
+spec: {hard: {configmaps: "0"}}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.metrics.example.com}
+spec: {group: metrics.example.com, version: v1, groupPriorityMinimum: 1, versionPriority: 1, service: {name: s, namespace: default}}
+`
 
 describe('the shipped home', () => {
   let shipped: Shipped
@@ -135,6 +175,47 @@ describe('the shipped home', () => {
       /"terminationGracePeriodSeconds": 9223372036854775807/,
     )
     await kubectl(['delete', 'pod', 'big', '--wait=false'])
+  })
+
+  it('loses no field of a kind whose conversion webhook it does not call', {
+    skip: !kubectlPath && 'kubectl',
+  }, async () => {
+    await kubectl(['apply', '-f', '-'], GEAR_KIND)
+    await kubectl(['wait', 'crd', 'gears.example.com', '--for=condition=Established'])
+    await kubectl(
+      ['apply', '-f', '-'],
+      'apiVersion: example.com/v1\nkind: Gear\nmetadata: {name: one}\nspec: {old: kept}\n',
+    )
+    const patch = ['patch', 'gears.v2.example.com', 'one', '--type', 'merge', '-p', '{"spec":{"new":"x"}}']
+    const { code } = await shipped.kubectl(home.kubeconfig, patch)
+    assert.equal(await kubectl(['get', 'gears.v1.example.com', 'one', '-o', 'jsonpath={.spec}']), '{"old":"kept"}')
+    assert.equal(code, 1, 'a request in the other version is refused')
+  })
+
+  it('warns of what it stores without effect, and acts for nobody else', {
+    skip: !kubectlPath && 'kubectl',
+  }, async () => {
+    const { code, err } = await shipped.kubectl(home.kubeconfig, ['apply', '-f', '-'], { input: WITHOUT_EFFECT })
+    assert.equal(code, 0, err)
+    assert.deepEqual(
+      [...err.matchAll(/^Warning: (\w+) \S+ is stored without effect: the embedded API /gm)].map(([, kind]) => kind),
+      ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration', 'ResourceQuota', 'APIService'],
+    )
+    const asOther = await shipped.kubectl(home.kubeconfig, ['get', 'namespaces', '--as', 'jane'])
+    assert.deepEqual([asOther.code, asOther.out], [1, ''])
+    assert.match(asOther.err, /has one identity and cannot act as another/)
+  })
+
+  it('lists events by their last time', { skip: !kubectlPath && 'kubectl' }, async () => {
+    const list = async (...args: string[]) =>
+      (await kubectl(['get', 'events', '-o', 'name', ...args])).split('\n').filter(Boolean).sort()
+    await waitUntil('an event', async () => (await list()).length > 0)
+    assert.deepEqual(await list('--sort-by=.lastTimestamp'), await list())
+  })
+
+  it('answers an unserved group with a Status, which every client can read', async () => {
+    const { code, body } = await api.call('GET', '/apis/nothing.example.com/v1/things')
+    assert.deepEqual([code, body['kind'], body['reason']], [404, 'Status', 'NotFound'], JSON.stringify(body))
   })
 
   it('goes on after a patch that copies itself and a body of 60 MiB', async () => {
