@@ -6,11 +6,32 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { CAPTControlPlane } from '#api'
+import { connect, loadKubeconfig } from '#kube'
 import { findTool } from '../support/tools.ts'
-import { type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
+import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const SIMULATION = readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'simulation.yaml'), 'utf8')
+const CLOCK = join(import.meta.dirname, '..', 'support', 'shifted-clock.mjs')
 const MANIFEST = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n'
+
+const OLDER_PLANE = `apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+kind: CaptControlPlaneTemplate
+metadata: {name: older}
+spec:
+  template:
+    metadata: {name: other, namespace: team, labels: {team: platform}, annotations: {note: kept}}
+    spec:
+      workspaceTemplateRef: {name: eks}
+`
+const OLDER_WORKSPACE = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: WorkspaceTemplate
+metadata: {name: older}
+spec:
+  template:
+    spec:
+      forProvider: {source: Inline, module: '# none'}
+`
 
 /** One line of every command that speaks to an API server. */
 const CONNECTING = [
@@ -255,6 +276,30 @@ describe('with an embedded home', () => {
     assert.match((await capt('apply -f first.yaml')).out, /ConfigMap\/first created/)
   })
 
+  it('capt apply takes a CAPTControlPlaneTemplate of the older project with its metadata', async () => {
+    write('older.yaml', OLDER_PLANE)
+    const { code, err } = await capt('apply -f older.yaml')
+    assert.equal(code, 0, err)
+    const { out } = await capt('get captcontrolplanetemplate older -o yaml')
+    assert.match(out, /^ {4}metadata:\n {6}labels:\n {8}team: platform\n {6}annotations:\n {8}note: kept\n {4}spec:/m)
+  })
+
+  it('capt apply answers a field of the older project with what replaces it', async () => {
+    const refuse = async ([file, text, answer]: readonly [string, string, RegExp]) => {
+      write(file, text)
+      const gone = await capt(`apply -f ${file}`)
+      assert.equal(gone.code, 1, text)
+      assert.match(gone.err, answer)
+    }
+    const refusals = [
+      ['version.yaml', `${OLDER_PLANE}      version: "1.31"\n`, /set spec\.topology\.version there/],
+      ['deletion.yaml', `${OLDER_WORKSPACE}      deletionPolicy: Orphan\n`, /retainWorkspaceOnDelete: true/],
+      ['policies.yaml', `${OLDER_WORKSPACE}      managementPolicies: ["*"]\n`, /spec\.suspend: true/],
+      ['publish.yaml', `${OLDER_WORKSPACE}      publishConnectionDetailsTo: {name: x}\n`, /writeConnectionSecretToRef/],
+    ] as const
+    await Promise.all(refusals.map(refuse))
+  })
+
   it('capt apply --wait exits 3 when something it applied is not ready in time', async () => {
     const lost = SIMULATION.slice(SIMULATION.indexOf('apiVersion: cluster.x-k8s.io')).replaceAll(
       'name: demo',
@@ -273,6 +318,16 @@ describe('with an embedded home', () => {
     assert.match(out, /^Why +a run needs its template; it starts by itself once the template is there$/m)
     assert.match(out, /^What to do +apply the manifest of the template, .*$/m)
     assert.doesNotMatch(out, /…/)
+  })
+
+  it('capt doctor reports a template that is missing for more than a minute', async () => {
+    write('days', `${2 / (24 * 60)}`)
+    const later = { NODE_OPTIONS: `--import=${CLOCK}`, SHIFTED_DAYS: join(shipped.folder, 'days') }
+    const { code, out } = await shipped.capt(['doctor', 'lost', '--skip-aws', '--kubeconfig', home.kubeconfig], {
+      env: { ...shipped.env, ...later },
+    })
+    assert.match(out, /There is no WorkspaceTemplate nowhere/)
+    assert.equal(code, 1)
   })
 
   it('capt apply --wait returns when the whole cluster is ready, add-ons included', async () => {
@@ -298,12 +353,17 @@ describe('with an embedded home', () => {
       'demo.yaml',
       SIMULATION.slice(0, at) + SIMULATION.slice(at).replace(/version: v?1\.\d+[.\d]*/, `version: v${next}.0`),
     )
+    // Asked over a connection that is open: a command would ask half a second later.
+    const connection = connect(await loadKubeconfig({ path: home.kubeconfig }))
+    const key = { namespace: 'default', name: 'demo' }
+    assert.ok(await connection.objects.get(CAPTControlPlane, key))
     const { code, err } = await capt('apply -f demo.yaml --wait 4m')
+    const plane = await connection.objects.get<CAPTControlPlane>(CAPTControlPlane, key)
+    await connection.close()
     assert.equal(code, 0, err)
+    assert.match(plane?.status?.version ?? '', new RegExp(`^v?${next.replace('.', '\\.')}`))
     for (const apply of (await read('get wtapply')).items ?? [])
       if (apply.metadata.name.startsWith('demo')) assert.equal(apply.status?.phase, 'Applied', apply.metadata.name)
-    const controlPlane = await read('get captcontrolplane demo')
-    assert.match(controlPlane.status?.version ?? '', new RegExp(`^v?${next.replace('.', '\\.')}`))
   })
 
   it('capt describe and capt doctor explain a downgrade that is refused', async () => {
@@ -324,6 +384,31 @@ describe('with an embedded home', () => {
     const doctor = await capt('doctor demo --skip-aws')
     assert.equal(doctor.code, 1)
     assert.match(doctor.out, /^CAPTControlPlane\/demo\n {2}stalled/m)
+  })
+
+  it('capt doctor reports Flux whose pods crash', { skip: !kubectlPath && 'kubectl is not installed' }, async () => {
+    write('workload.kubeconfig', (await capt('kubeconfig demo')).out)
+    const create = [
+      'create',
+      'configmap',
+      'capt-simulation',
+      '-n',
+      'kube-system',
+      '--from-literal=source-controller=crash',
+    ]
+    const broken = await shipped.kubectl('workload.kubeconfig', create)
+    assert.equal(broken.code, 0, broken.err)
+    let report = { code: 0, out: '' }
+    let looks = 0
+    const isReported = async () => {
+      // A change of the delivery has its add-ons looked at now, not at the next interval.
+      await shipped.kubectl(home.kubeconfig, ['annotate', 'adeliv', 'demo', '--overwrite', `look=${looks++}`])
+      report = await capt('doctor demo --skip-aws')
+      return /source-controller/.test(report.out)
+    }
+    await waitUntil('the report of Flux', isReported, 60_000, () => report.out)
+    assert.match(report.out, /Pod flux-system\/source-controller-\S+ container \S+: CrashLoopBackOff/)
+    assert.equal(report.code, 1)
   })
 })
 
@@ -370,19 +455,28 @@ metadata: {name: sticky}
 spec: {templateRef: {name: sticky}}
 `
 
-describe('with Terraform runs that fail', { skip: findTool('terraform') ? false : 'needs terraform' }, () => {
-  it('capt describe and capt doctor explain the apply and the destroy while they are tried again', async () => {
-    const home = await shipped.up('failing', ['--log-level', 'error'])
-    const capt = (line: string) =>
-      shipped.capt([...line.split(' '), '--kubeconfig', home.kubeconfig], { timeoutMs: 120_000 })
-    const status = async (name: string) => (JSON.parse((await capt(`get wtapply ${name} -o json`)).out) as Json).status
+describe('with Terraform runs', { skip: findTool('terraform') ? false : 'needs terraform' }, () => {
+  let home: UpHome
+  const capt = (line: string) =>
+    shipped.capt([...line.split(' '), '--kubeconfig', home.kubeconfig], { timeoutMs: 120_000 })
+  const status = async (name: string) => (JSON.parse((await capt(`get wtapply ${name} -o json`)).out) as Json).status
+  before(async () => {
+    home = await shipped.up('runs', ['--log-level', 'error'])
     writeFileSync(join(shipped.folder, 'failing.yaml'), FAILING)
     assert.equal((await capt('apply -f failing.yaml')).code, 0)
     await waitUntil('the apply of sticky', async () => (await status('sticky'))?.phase === 'Applied')
     assert.equal((await capt('delete wtapply sticky --yes --wait=false')).code, 0)
-    const hasFailed = async (name: string) => (await status(name))?.lastError !== undefined
-    await waitUntil('a failed attempt of both', async () => (await hasFailed('failing')) && (await hasFailed('sticky')))
+  })
+  after(() => home.stop())
 
+  const untilFailed = () =>
+    waitUntil('a failed attempt of both', async () => {
+      const both = await Promise.all(['failing', 'sticky'].map(status))
+      return both.every((one) => one?.lastError !== undefined)
+    })
+
+  it('capt describe explains the apply and the destroy that failed while they are tried again', async () => {
+    await untilFailed()
     const failing = (await capt('describe wtapply failing')).out
     assert.match(failing, /^What happened +terraform_data\.broken: .*connection reset by peer/m)
     assert.match(failing, /^Why +attempt \d+ /m)
@@ -391,11 +485,14 @@ describe('with Terraform runs that fail', { skip: findTool('terraform') ? false 
     assert.match(sticky, /^What happened +terraform_data\.kept: .*DependencyViolation/m)
     assert.match(sticky, /^What to do +.*retainWorkspaceOnDelete/m)
     assert.match(sticky, /^Nothing is lost +1 resource in state/m)
-    const doctor = await capt('doctor --skip-aws')
-    assert.equal(doctor.code, 1)
-    assert.match(doctor.out, /^ {2}failing +attempt \d+ of terraform apply failed: .*connection reset by peer/m)
-    assert.match(doctor.out, /^ {2}failing +attempt \d+ of terraform destroy failed: .*DependencyViolation/m)
-    await home.stop()
+  })
+
+  it('capt doctor reports the apply and the destroy that failed while they are tried again', async () => {
+    await untilFailed()
+    const { code, out } = await capt('doctor --skip-aws')
+    assert.match(out, /^ {2}failing +attempt \d+ of terraform apply failed: .*connection reset by peer/m)
+    assert.match(out, /^ {2}failing +attempt \d+ of terraform destroy failed: .*DependencyViolation/m)
+    assert.equal(code, 1)
   })
 })
 

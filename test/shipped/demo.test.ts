@@ -35,10 +35,11 @@ describe('capt demo', { skip: findTool('terraform') ? false : 'terraform is not 
 
   it('leaves no process and no file when its time is over, and shows how far it came', async () => {
     const demo = start('--timeout', '1s')
-    assert.equal(await demo.ended, 3, demo.err())
+    const code = await demo.ended
+    assert.deepEqual([shipped.processes(), files()], [[], []])
+    assert.equal(code, 3, demo.err())
     assert.match(demo.out(), /^Cluster\/demo +not ready /m)
     assert.match(demo.err(), /Not ready: waiting .*--timeout gives a slow machine longer/)
-    assert.deepEqual([shipped.processes(), files()], [[], []])
   })
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
