@@ -442,9 +442,9 @@ describe('to terraform, the templates', () => {
 
   /** What AWS takes, as the pinned modules use it: a name of IAM that is a prefix leaves 26 of its 64 characters. */
   const LIMITS = [
-    ['eks', 'iam_role_name', 38 - 1],
-    ['karpenter', 'node_iam_role_name', 64],
-    ['karpenter', 'queue_name', 80],
+    ['eks', 'iam_role_name', 38 - 1, (cluster: string) => `${cluster}-cluster`],
+    ['karpenter', 'node_iam_role_name', 64, (cluster: string) => `Karpenter-${cluster}`],
+    ['karpenter', 'queue_name', 80, (cluster: string) => `Karpenter-${cluster}`],
   ] as const
 
   for (const length of [4, 29, 30, 46, 47, 70, 71, 100])
@@ -453,9 +453,9 @@ describe('to terraform, the templates', () => {
       const name = 'cluster-'.repeat(13).slice(0, length - 1)
       const names = ['x', 'y'].map((last) => {
         const inputs = inputsOf({ cluster_name: `${name}${last}` })
-        return LIMITS.map(([module, input, limit]) => {
-          const value = inputs[module]![input]
-          assert.ok(typeof value === 'string' && value.length <= limit, `${module}.${input} is ${value}`)
+        return LIMITS.map(([module, input, limit, ofModule]) => {
+          const value = String(inputs[module]![input] ?? ofModule(`${name}${last}`))
+          assert.ok(value.length <= limit, `${module}.${input} is ${value}`)
           return value
         })
       })
@@ -470,6 +470,7 @@ describe('to terraform, the templates', () => {
       { principal_arn: LAPTOP, policies: [{ name: 'AmazonEKSClusterAdminPolicy' }] },
     ])
     const first = inputsOf({ access })['eks']!
+    assert.notEqual(first['enable_cluster_creator_admin_permissions'], true)
     const entries = first['access_entries'] as Record<string, { principal_arn: string }>
     assert.deepEqual(
       Object.entries(entries).map(([key, { principal_arn }]) => [key, principal_arn]),
@@ -479,7 +480,6 @@ describe('to terraform, the templates', () => {
       ],
       'one entry for each principal',
     )
-    assert.notEqual(first['enable_cluster_creator_admin_permissions'], true)
     assert.deepEqual(first['kms_key_administrators'], [LAPTOP], 'left out, the module names the caller')
     const tags = first['cluster_tags'] as Record<string, string>
     const moved = inputsOf({ access, caller: MANAGER, made_tags: JSON.stringify(tags) })['eks']!
@@ -503,6 +503,17 @@ describe('to terraform, the templates', () => {
       'KarpenterNodeRole-demo',
       'a cluster of before keeps its own',
     )
+  })
+
+  it('give Karpenter its subnets by id: those of an existing VPC carry no tag of capt', (t) => {
+    if (!isHere(t)) return
+    const folder = TEMPLATES.eks.folder
+    const dir = workspace(folder)
+    const values = flags(folder, { ...GOOD, private_subnets: '["subnet-7"]' })
+    const applied = terraform(dir, 'apply', '-auto-approve', '-input=false', '-no-color', '-state=e', ...values)
+    assert.equal(applied.status, 0, applied.text)
+    const { subnet_ids } = JSON.parse(terraform(dir, 'output', '-state=e', '-json', 'karpenter').text) as JsonObject
+    assert.deepEqual(subnet_ids, ['subnet-7'])
   })
 
   it('leave nodes, add-ons and Karpenter to EKS in Auto Mode, and change nothing without it', (t) => {
