@@ -11,6 +11,7 @@ import type { Engine, RunRecord, StartRequest } from '#engine'
 import type { World } from '#runtime'
 import { anApply, memoryCluster } from '#testing'
 import { actOnApply } from './act.ts'
+import type { Action } from './actions.ts'
 import type { Observed } from './observe.ts'
 
 describe('an apply that nothing is kept for any more', () => {
@@ -56,15 +57,23 @@ describe('an apply whose run is started', () => {
   const KEY = { namespace: 'default', name: 'demo' }
   type Made = Parameters<typeof anApply>[1]
 
-  async function start(metadata: Partial<NonNullable<Made>> = {}, record?: Partial<RunRecord>) {
+  const HELD = { labels: { [CLUSTER_NAME_LABEL]: 'demo' }, annotations: { [BLOCK_MOVE_ANNOTATION]: 'true' } }
+
+  async function doAction(
+    action: Action,
+    metadata: Partial<NonNullable<Made>>,
+    record?: Partial<RunRecord>,
+    status?: WorkspaceTemplateApply['status'],
+  ) {
     const cluster = memoryCluster()
     await cluster.others.create(WorkspaceTemplateApply, anApply({}, { ...KEY, ...metadata }))
-    const apply = (await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY))!
+    const made = (await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY))!
+    const apply = { ...made, ...(status ? { status } : {}) }
     const requests: StartRequest[] = []
     const engine = { name: 'none', start: async (request: StartRequest) => void requests.push(request) }
     const world = { objects: cluster.objects, events: { emit: () => undefined } } as unknown as World
     const observed = { apply, owner: KEY, view: { record, activity: 'idle' } } as unknown as Observed
-    await actOnApply(engine as unknown as Engine, world, observed, { do: 'start-run', verb: 'apply', hash: 'h' })
+    await actOnApply(engine as unknown as Engine, world, observed, action)
     const after = (await cluster.others.get<WorkspaceTemplateApply>(WorkspaceTemplateApply, KEY))!
     return {
       uid: apply.metadata.uid,
@@ -73,12 +82,31 @@ describe('an apply whose run is started', () => {
       writes: cluster.requests.filter(({ verb }) => verb === 'patch').length,
     }
   }
+  const start = (
+    metadata: Partial<NonNullable<Made>> = {},
+    record?: Partial<RunRecord>,
+    status?: WorkspaceTemplateApply['status'],
+  ) => doAction({ do: 'start-run', verb: 'apply', hash: 'h' }, metadata, record, status)
 
   it('names its workspace before the first run, in the write that holds off a move', async () => {
     const { uid, annotations, request, writes } = await start({ labels: { [CLUSTER_NAME_LABEL]: 'demo' } })
     assert.deepEqual(annotations, { [WORKSPACE_ID_ANNOTATION]: uid, [BLOCK_MOVE_ANNOTATION]: 'true' })
     assert.deepEqual(request.named, { workspaceId: uid, isBegun: false })
     assert.equal(writes, 1)
+  })
+
+  it('was made with a hold on its move: no write at the start, and the end of the hold names its workspace', async () => {
+    const { uid, annotations, request, writes } = await start(HELD)
+    assert.deepEqual([annotations, writes], [HELD.annotations, 0])
+    assert.deepEqual(request.named, { workspaceId: uid, isBegun: false })
+    const ended = await doAction({ do: 'unblock-move' }, HELD, { workspaceId: 'id-1' })
+    assert.deepEqual([ended.annotations, ended.writes], [{ [WORKSPACE_ID_ANNOTATION]: 'id-1' }, 1])
+  })
+
+  it('has begun when its status names a run, although its workspace is not named yet', async () => {
+    const run = { id: 'run-1', verb: 'apply', phase: 'Apply' } as const
+    const { uid, request } = await start(HELD, undefined, { run })
+    assert.deepEqual(request.named, { workspaceId: uid, isBegun: true })
   })
 
   it('asks for what the named workspace has when its record is missing', async () => {

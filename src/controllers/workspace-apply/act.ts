@@ -14,11 +14,10 @@ import type { Engine, NamedWorkspace, RunRecord } from '#engine'
 import { type Cache, isKubeError } from '#kube'
 import { messageOf, parseDuration } from '#lib'
 import { addFinalizer, removeFinalizer, type World } from '#runtime'
-import { setBlockMove } from '../shared/block-move.ts'
 import type { Action } from './actions.ts'
 import { refText } from './dependencies.ts'
 import { checksOwner } from './drift/observe.ts'
-import { type Observed, reportedResources } from './observe.ts'
+import { begunWorkspace, type Observed, reportedResources } from './observe.ts'
 import { nameSuspects } from './status.ts'
 import { type ApplySummary, summarizeApply } from './summary.ts'
 
@@ -33,7 +32,7 @@ export async function actOnApply(engine: Engine, world: World, observed: Observe
     case 'remove-finalizer':
       return release(objects, apply)
     case 'unblock-move':
-      return setBlockMove(objects, WorkspaceTemplateApply, apply, false)
+      return markEnd(objects, observed)
     case 'delete-self':
       return objects.delete(WorkspaceTemplateApply, keyOf(apply))
     case 'abandon-run':
@@ -124,27 +123,39 @@ async function startRun(
 }
 
 /** The first record of an apply takes the uid as its id, so that every attempt to start the first run names the same. */
-function nameWorkspace({ metadata }: Observed['apply'], record: RunRecord | undefined): NamedWorkspace {
-  const named = metadata.annotations?.[WORKSPACE_ID_ANNOTATION]
-  return { workspaceId: record?.workspaceId ?? named ?? metadata.uid ?? '', isBegun: named !== undefined }
+function nameWorkspace(apply: Observed['apply'], record: RunRecord | undefined): NamedWorkspace {
+  const begun = begunWorkspace(apply)
+  return { workspaceId: record?.workspaceId ?? begun ?? apply.metadata.uid ?? '', isBegun: begun !== undefined }
 }
 
 /**
  * What the apply says from the start of a run on: the id of its workspace, and, for objects of a Cluster, that they must not be
- * moved now. One write for both.
+ * moved now. One write for both, and none where a request was made with block-move: its end names the workspace then.
  */
 async function markStart(objects: World['objects'], apply: Observed['apply'], workspaceId?: string): Promise<void> {
-  const { annotations = {}, labels = {} } = apply.metadata
-  const isNew = workspaceId !== undefined && annotations[WORKSPACE_ID_ANNOTATION] !== workspaceId
-  const added = {
-    ...(CLUSTER_NAME_LABEL in labels && !blocksMove(apply) ? { [BLOCK_MOVE_ANNOTATION]: 'true' } : {}),
-    ...(isNew && apply.spec.speculativeFor === undefined ? { [WORKSPACE_ID_ANNOTATION]: workspaceId } : {}),
-  }
-  if (Object.keys(added).length === 0) return
-  await objects.patch(WorkspaceTemplateApply, keyOf(apply), {
-    type: 'merge',
-    body: { metadata: { annotations: added } },
+  if (blocksMove(apply)) return
+  const isOfCluster = CLUSTER_NAME_LABEL in (apply.metadata.labels ?? {})
+  await annotate(objects, apply, {
+    ...(isOfCluster ? { [BLOCK_MOVE_ANNOTATION]: 'true' } : {}),
+    ...idAnnotation(apply, workspaceId),
   })
+}
+
+/** Before it may be moved, an apply names its workspace: the uid is another one after that. */
+async function markEnd(objects: World['objects'], { apply, view }: Observed): Promise<void> {
+  await annotate(objects, apply, { [BLOCK_MOVE_ANNOTATION]: null, ...idAnnotation(apply, view.record?.workspaceId) })
+}
+
+function idAnnotation({ metadata, spec }: Observed['apply'], workspaceId: string | undefined) {
+  if (workspaceId === undefined || spec.speculativeFor !== undefined) return {}
+  return metadata.annotations?.[WORKSPACE_ID_ANNOTATION] === workspaceId
+    ? {}
+    : { [WORKSPACE_ID_ANNOTATION]: workspaceId }
+}
+
+async function annotate(objects: World['objects'], apply: Observed['apply'], annotations: object): Promise<void> {
+  if (Object.keys(annotations).length === 0) return
+  await objects.patch(WorkspaceTemplateApply, keyOf(apply), { type: 'merge', body: { metadata: { annotations } } })
 }
 
 const timeoutOf = ({ spec }: Observed['apply']): number => Math.max(1, Math.round(parseDuration(spec.timeout) / 1000))

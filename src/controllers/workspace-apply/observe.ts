@@ -192,10 +192,17 @@ export function reportedResources({ status }: Pick<WorkspaceTemplateApply, 'stat
   return Math.max(state?.resources ?? 0, isUnderWay ? (plan?.add ?? 0) + (plan?.replace ?? 0) : 0)
 }
 
+/**
+ * Id of the workspace once a run was started: by the annotation, and during the first run, which has its uid as id, by the status.
+ * Undefined before that.
+ */
+export function begunWorkspace({ metadata, status }: WorkspaceTemplateApply): string | undefined {
+  return metadata.annotations?.[WORKSPACE_ID_ANNOTATION] ?? (status?.run === undefined ? undefined : metadata.uid)
+}
+
 /** After a destroy that succeeded, tags of what is gone may still be listed: they are not asked for. */
 function factsOf(apply: WorkspaceTemplateApply): ApplyFacts {
-  const { metadata, status } = apply
-  const workspaceId = isReportedGone(status) ? undefined : metadata.annotations?.[WORKSPACE_ID_ANNOTATION]
+  const workspaceId = isReportedGone(apply.status) ? undefined : begunWorkspace(apply)
   return { status: reportedResources(apply), workspaceId }
 }
 

@@ -30,7 +30,7 @@ describe('the sources of a template', () => {
     observed.data = { size: 'large' }
     assert.equal(await look(), 'small')
     assert.equal(observed.reads, 1)
-    await clock.advance(20_000)
+    await clock.advance(30_000)
     assert.equal(await look(), 'large')
   })
 

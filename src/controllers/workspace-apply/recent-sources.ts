@@ -6,8 +6,8 @@ import type { Clock } from '#lib'
 
 export type Reader = Pick<Objects, 'get'>
 
-/** Longer than a manager with a hundred concurrent runs takes from the first reconcile to the last. */
-export const LIFETIME_MS = 20_000
+/** Longer than a manager with a hundred concurrent runs takes from the first reconcile to the last, on a busy machine too. */
+export const LIFETIME_MS = 30_000
 
 interface Entry {
   readonly untilMs: number
