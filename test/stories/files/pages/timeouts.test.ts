@@ -40,6 +40,14 @@ describe('The table of default timeouts', () => {
     )
   })
 
+  it('rests on a figure of its own kind: measured times fit often, published ones have an address', () => {
+    for (const { name, ms, figures } of rows)
+      for (const figure of figures) {
+        if (figure.basis === 'measured') assert.ok(figure.ms! * 5 <= ms, `${name}: ${figure.text}`)
+        if (figure.basis === 'published') assert.match(figure.text, /\]\(https:/, name)
+      }
+  })
+
   it('leaves each limit room for those inside it', () => {
     const stage = msOf('spec.stages[].timeout')
     assert.ok(stage > msOf('karpenter.timeout'), 'a stage lasts longer than its Helm action')
