@@ -210,6 +210,10 @@ describe('what add-ons are refused', { skip, timeout: 600_000 }, () => {
     writeFileSync(file('web.json'), JSON.stringify(WEB))
     await inWorkload('apply', '-f', 'web.json')
     await inWorkload('wait', '--for=jsonpath={.status.availableReplicas}=1', 'deployment/web', '--timeout=120s')
+    await inWorkload('create', 'poddisruptionbudget', 'web', '--selector=app=web', '--max-unavailable=0')
+    // It limits what Karpenter does by itself, and holds no removal.
+    const none = '{"spec":{"disruption":{"budgets":[{"nodes":"0"}]}}}'
+    await inWorkload('patch', 'nodepool', 'default', '--type', 'merge', '-p', none)
     const short = await story.capt(['withdraw', 'demo', 'karpenter', '--yes', '--wait', '5s'])
     assert.equal(short.code, 3, short.out + short.err)
     const stalled = '{.status.conditions[?(@.type=="Stalled")]'
@@ -221,10 +225,12 @@ describe('what add-ons are refused', { skip, timeout: 600_000 }, () => {
     }
     await waitUntil('the removal is stuck', stuck)
     const said = await kubectl('get', 'addondelivery', 'demo', '-o', `jsonpath=${stalled}.message}{"\\n"}`)
-    assert.match(said, /held by Pod default\/web-\S+ \(karpenter\.sh\/do-not-disrupt\)/)
+    assert.match(said, /held by .*Pod default\/web-\S+ \(karpenter\.sh\/do-not-disrupt\)/)
+    assert.match(said, /PodDisruptionBudget default\/web \(allows no disruption\)/)
     assert.match((await story.capt(['describe', 'cluster', 'demo'])).out, /karpenter\.sh\/do-not-disrupt/)
     await inWorkload('get', 'deployments', '-n', 'kube-system', '-o', 'name')
     await inWorkload('annotate', 'pods', '-l', 'app=web', 'karpenter.sh/do-not-disrupt-')
+    await inWorkload('delete', 'poddisruptionbudget', 'web')
     const gone = `--for=jsonpath={.status.stages[?(@.name=="karpenter")].state}=NotWanted`
     let isOver = false
     const waiting = kubectl('wait', gone, 'addondelivery/demo', '--timeout=120s').finally(() => {
