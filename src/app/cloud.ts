@@ -4,7 +4,7 @@ import { type Cloud, cloudOf } from '#doctor'
 import type { Objects } from '#kube'
 import type { Clock } from '#lib'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** Requests to one region, for the preflight check. */
 export function openRegion(clock: Clock, env: Environment, signal: AbortSignal): (region: string) => AwsRequests {

@@ -5,7 +5,7 @@ import { type AccessOptions, connect, loadKubeconfig, type ServerAccess } from '
 import { type Clock, newToken, systemClock } from '#lib'
 import { certificateFiles, type Dashboard, isLoopback, openWorld, selfSigned, serveDashboard } from '#server'
 
-export interface StartDashboardOptions {
+interface StartDashboardOptions {
   readonly host: string
   readonly port: number
   readonly allowWrites: boolean

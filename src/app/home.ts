@@ -25,7 +25,7 @@ import { keepFile } from './keep-file.ts'
 import { type Manager, type ManagerOptions, startManager } from './manager.ts'
 import { runnerKubeconfig } from './runner.ts'
 
-export interface HomeOptions {
+interface HomeOptions {
   readonly dataDir: string
   readonly host: string
   readonly port: number

@@ -1,58 +1,36 @@
 // Builds the real world and hands it to commands and controllers; the only place that wires.
-import type { Cloud } from '#doctor'
-import type { Objects } from '#kube'
-import type { Clock } from '#lib'
-import type { Dashboard } from '#server'
-import type { BackupReport, BackupRequest, KeyPlace, RestoreRequest } from './backup/backup.ts'
-import type { Environment } from './cloud.ts'
-import type { StartDashboardOptions } from './dashboard.ts'
-import type { Home, HomeOptions } from './home.ts'
-import type { OpenSite, SiteOptions } from './karpenter-site.ts'
-
 export { CONFIRM_REMOVAL_ANNOTATION, planWithdrawal, type Withdrawal } from '#controllers'
+export type { KeyPlace } from './backup/backup.ts'
+export type { Home } from './home.ts'
+export type { OpenSite } from './karpenter-site.ts'
 export { type Manager, startManager } from './manager.ts'
 export { type Speculated, speculate } from './speculate.ts'
-export type { Home, KeyPlace, OpenSite }
 
-/** Loaded on demand: a manager in a cluster has neither an API server of its own nor a simulation, and little memory. */
-export async function startHome(options: HomeOptions): Promise<Home> {
-  return await (await import('./home.ts')).startHome(options)
-}
+// Everything below is loaded on demand: a manager in a cluster has neither an API server of its own nor a simulation, never
+// serves the page, and has little memory.
+type Backup = typeof import('./backup/backup.ts')
+type Cloud = typeof import('./cloud.ts')
 
-/** Loaded on demand: a manager never serves the page. */
-export async function startDashboard(options: StartDashboardOptions): Promise<Dashboard> {
-  return await (await import('./dashboard.ts')).startDashboard(options)
-}
+export const startHome = async (...args: Parameters<typeof import('./home.ts').startHome>) =>
+  await (await import('./home.ts')).startHome(...args)
 
-/** Loaded on demand, as the home is. */
-export async function backupHome(request: BackupRequest): Promise<BackupReport> {
-  return await (await import('./backup/backup.ts')).backupHome(request)
-}
+export const startDashboard = async (...args: Parameters<typeof import('./dashboard.ts').startDashboard>) =>
+  await (await import('./dashboard.ts')).startDashboard(...args)
 
-export async function restoreHome(request: RestoreRequest) {
-  return (await import('./backup/backup.ts')).restoreHome(request)
-}
+export const backupHome = async (...args: Parameters<Backup['backupHome']>) =>
+  await (await import('./backup/backup.ts')).backupHome(...args)
 
-/** Loaded on demand: what people ask of an account is nothing that a manager needs. */
-export async function openCloud(objects: Objects, clock: Clock, env: Environment): Promise<Cloud> {
-  return (await import('./cloud.ts')).openCloud(objects, clock, env)
-}
+export const restoreHome = async (...args: Parameters<Backup['restoreHome']>) =>
+  (await import('./backup/backup.ts')).restoreHome(...args)
 
-export async function openRegion(
-  clock: Clock,
-  env: Environment,
-  signal: AbortSignal,
-): Promise<ReturnType<typeof import('./cloud.ts').openRegion>> {
-  return (await import('./cloud.ts')).openRegion(clock, env, signal)
-}
+export const openCloud = async (...args: Parameters<Cloud['openCloud']>) =>
+  (await import('./cloud.ts')).openCloud(...args)
 
-export async function openTagSearch(
-  clock: Clock,
-  env: Environment,
-): Promise<ReturnType<typeof import('./cloud.ts').openTagSearch>> {
-  return (await import('./cloud.ts')).openTagSearch(clock, env)
-}
+export const openRegion = async (...args: Parameters<Cloud['openRegion']>) =>
+  (await import('./cloud.ts')).openRegion(...args)
 
-export async function openSite(options: SiteOptions): Promise<OpenSite> {
-  return await (await import('./karpenter-site.ts')).openSite(options)
-}
+export const openTagSearch = async (...args: Parameters<Cloud['openTagSearch']>) =>
+  (await import('./cloud.ts')).openTagSearch(...args)
+
+export const openSite = async (...args: Parameters<typeof import('./karpenter-site.ts').openSite>) =>
+  await (await import('./karpenter-site.ts')).openSite(...args)

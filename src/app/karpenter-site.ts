@@ -7,7 +7,7 @@ import { connect, loadKubeconfig, type ServerAccess } from '#kube'
 import { CaptError, type Clock, toKubeconfig } from '#lib'
 import { findHelm, helmAt } from './helm.ts'
 
-export interface SiteOptions {
+interface SiteOptions {
   readonly cluster: string
   readonly region: string | undefined
   /** Instead of a token for the endpoint that EKS names. */

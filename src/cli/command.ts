@@ -107,9 +107,14 @@ export const APPROVAL_OPTIONS = {
 } as const satisfies Record<string, Option>
 
 function expiryOf(text: string): number | undefined {
+  const seconds = Math.round((durationIn(text) ?? 0) / 1000)
+  return seconds >= 5 && seconds <= 86_400 ? seconds : undefined
+}
+
+/** Milliseconds; undefined for a text that is no duration. */
+export function durationIn(text: string): number | undefined {
   try {
-    const seconds = Math.round(parseDuration(text) / 1000)
-    return seconds >= 5 && seconds <= 86_400 ? seconds : undefined
+    return parseDuration(text)
   } catch {
     return undefined
   }
@@ -130,16 +135,8 @@ const durationFault =
   ({ value }: Option) =>
   (text: string): string | undefined => {
     const isOff = text === 'false' && value === 'DURATION|false'
-    return isOff || isDuration(text) ? undefined : 'a duration such as 90s, 30m or 1h30m'
+    return isOff || durationIn(text) !== undefined ? undefined : 'a duration such as 90s, 30m or 1h30m'
   }
-
-function isDuration(text: string): boolean {
-  try {
-    return parseDuration(text) >= 0
-  } catch {
-    return false
-  }
-}
 
 export function checkValue(name: string, option: Option, value: unknown): void {
   const check = option.check ?? (/^DURATION\b/.test(option.value ?? '') ? durationFault(option) : undefined)

@@ -19,7 +19,7 @@ import { CaptError, type Clock, fileFaultOf, isCaptError, messageOf, toTimestamp
 /** Where a key of 32 bytes is: a file, or a shell command that prints it. */
 export type KeyPlace = { readonly file: string } | { readonly command: string }
 
-export interface BackupRequest {
+interface BackupRequest {
   /** The data folder, or how to reach the home that runs. */
   readonly home: { readonly dataDir: string; readonly keyCommand?: string } | { readonly access: AccessOptions }
   /** Left out: the key of the home itself. */
@@ -28,7 +28,7 @@ export interface BackupRequest {
   readonly clock: Clock
 }
 
-export interface BackupReport extends BackupFacts {
+interface BackupReport extends BackupFacts {
   readonly bytes: number
   /** The key is that of the home, which its folder has; undefined where it was given. */
   readonly ownKey: 'file' | 'command' | undefined
@@ -129,7 +129,7 @@ function writeWhole(file: string, bytes: Buffer): void {
   }
 }
 
-export interface RestoreRequest {
+interface RestoreRequest {
   readonly file: string
   readonly dataDir: string
   readonly key: KeyPlace

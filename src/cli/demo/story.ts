@@ -2,9 +2,10 @@
 import { clusterKind } from '#api'
 import type { Home } from '#app'
 import type { Connected } from '#kube'
-import { isCaptError, sleep } from '#lib'
+import { sleep } from '#lib'
 import { type ClusterObjects, type Milestone, milestonesOf, readClusterObjects } from '#view'
 import type { Io } from '../command.ts'
+import { absent } from '../objects/list.ts'
 import { runText } from '../progress/cluster.ts'
 import type { Screen } from './screen.ts'
 
@@ -48,14 +49,7 @@ export function createStory({ home, io, screen, timeoutMs }: StoryOptions): Stor
   const isSimulated = home.manager.engine?.name.startsWith('simulated') ?? false
   const reported = new Set<string>()
   const engineWord = (word: string) => (isSimulated ? word.replace('terraform', 'simulated') : word)
-  const read = async () => {
-    try {
-      return await readClusterObjects(clusterKind('v1beta2'), CLUSTER.name, connected)
-    } catch (error) {
-      if (isCaptError(error, 'CAPT_KUBE_NOT_FOUND')) return undefined
-      throw error
-    }
-  }
+  const read = () => readClusterObjects(clusterKind('v1beta2'), CLUSTER.name, connected).catch(absent)
   const watch: Story['watch'] = async (waitsFor, check) => {
     for (;;) {
       if (io.signal.aborted || screen.elapsedMs() > timeoutMs) throw new Ended(waitsFor)

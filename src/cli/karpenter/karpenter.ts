@@ -171,51 +171,28 @@ const STATES = { create: 'working', change: 'waiting', keep: 'ready' } as const
 
 /** What was decided, then every step, as a tree. */
 export function renderPlan({ cluster, choices, steps, handOver }: Plan, io: Io): string {
-  const leaf = (name: string, word: string, fact: string, state: Branch['state'] = 'ready'): Branch => ({
-    name,
-    word,
-    fact,
-    state,
-    children: [],
+  const branch = (name: string, fact: string, more: Partial<Branch> = {}): Branch => ({
+    ...{ name, word: '', fact, state: 'ready', children: [] },
+    ...more,
   })
-  const decided = (
-    [
-      'version',
-      'namespace',
-      'identity',
-      'access',
-      'subnets',
-      'securityGroup',
-      'placement',
-      'installer',
-      'image',
-    ] as const
-  ).map((name) => {
+  const decided = (Object.keys(DECIDED) as (keyof typeof DECIDED)[]).map((name) => {
     const { value, reason } = choices[name]
-    return leaf(DECIDED[name], '', `${[value].flat().join(', ') || 'any'}: ${reason}`)
+    return branch(DECIDED[name], `${[value].flat().join(', ') || 'any'}: ${reason}`)
   })
   const count = (action: keyof typeof STATES) => steps.filter((step) => step.do === action).length
-  const toLeaf = (step: Plan['steps'][number]) =>
-    leaf(describe(step.resource), step.do, `${step.resource.about}; ${step.reason}`, STATES[step.do])
-  const group = (name: string, fact: string, children: readonly Branch[]): Branch => ({
-    name,
-    word: '',
-    fact,
-    state: 'ready',
-    children,
-  })
-  const root = group(`Karpenter on ${cluster}`, '', [
-    group('decided', '', decided),
-    group(
-      'steps',
-      `${count('create')} to create, ${count('change')} to change, ${count('keep')} to keep`,
-      steps.map(toLeaf),
-    ),
-    ...(handOver.length === 0 ? [] : [group('once it works', '', handOver.map(toLeaf))]),
-  ])
+  const toLeaf = ({ resource, reason, do: action }: Plan['steps'][number]) =>
+    branch(describe(resource), `${resource.about}; ${reason}`, { word: action, state: STATES[action] })
+  const counts = `${count('create')} to create, ${count('change')} to change, ${count('keep')} to keep`
+  const children = [
+    branch('decided', '', { children: decided }),
+    branch('steps', counts, { children: steps.map(toLeaf) }),
+    ...(handOver.length === 0 ? [] : [branch('once it works', '', { children: handOver.map(toLeaf) })]),
+  ]
+  const root = branch(`Karpenter on ${cluster}`, '', { children })
   return `${renderTree(root, renderOptions(io))}${choices.notes.map((note) => `note: ${note}\n`).join('')}`
 }
 
+/** In the order in which they are shown. */
 const DECIDED = {
   version: 'version',
   namespace: 'namespace',

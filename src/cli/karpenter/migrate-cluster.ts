@@ -29,8 +29,6 @@ interface Target {
 export const listOf = ({ values }: Arguments, name: string): readonly string[] =>
   (values[name] as readonly string[] | undefined) ?? []
 
-export const clustersOf = (args: Arguments): readonly string[] => listOf(args, 'cluster')
-
 export function showFound(what: string, found: FoundKarpenter, io: Io): void {
   const { releases, manifests, forgotten, iam, idleProviders } = found
   io.stderr.write(`${what}\n`)
@@ -50,16 +48,12 @@ export function showVerdict(apply: string, { forgotten, others }: ReturnType<typ
     io.stderr.write(`note: the run will also ${action} ${address}; that has nothing to do with the migration\n`)
 }
 
-interface Deliveries {
-  create(): Promise<void>
-}
-
-/** Checks everything that can refuse, before anything changes. */
+/** Checks everything that can refuse, before anything changes. Returns what makes the pipelines. */
 export async function prepareDelivery(
   { connected, io }: Target,
   clusters: readonly string[],
   releaseOf: (cluster: string) => ReleaseFacts | undefined,
-): Promise<Deliveries> {
+): Promise<() => Promise<void>> {
   const { objects, namespace } = connected
   const pipelines: AddonPipeline[] = []
   for (const cluster of clusters) {
@@ -89,10 +83,8 @@ export async function prepareDelivery(
       io.stderr.write(`note: the value ${path} is sensitive and is left out: set it in AddonPipeline ${name}\n`)
     pipelines.push(renderPipeline(namespace, cluster, release))
   }
-  return {
-    async create() {
-      for (const pipeline of pipelines) await objects.create<AddonPipeline>(AddonPipeline, pipeline)
-    },
+  return async () => {
+    for (const pipeline of pipelines) await objects.create<AddonPipeline>(AddonPipeline, pipeline)
   }
 }
 

@@ -27,7 +27,7 @@ import {
 import { CaptError, messageOf, parseDuration, parseJson } from '#lib'
 import { type Arguments, EXIT, type Io, withConnection } from '../command.ts'
 import { confirm } from '../output.ts'
-import { clustersOf, deliver, listOf, prepareDelivery, showFound, showVerdict } from './migrate-cluster.ts'
+import { deliver, listOf, prepareDelivery, showFound, showVerdict } from './migrate-cluster.ts'
 
 export async function migrateModule(folder: string, args: Arguments, io: Io): Promise<number> {
   const path = resolve(io.cwd, folder)
@@ -57,15 +57,15 @@ export async function migrateModule(folder: string, args: Arguments, io: Io): Pr
     }
     return EXIT.fine
   }
-  const clusters = clustersOf(args)
+  const clusters = listOf(args, 'cluster')
   if (clusters.length === 0) return await finish()
   return await withConnection(args, io, async (connected) => {
     const target = { connected, args, io, again: `capt karpenter migrate --module ${folder}` }
     const known = facts ?? (release && { ...release, hidden: [] })
-    const deliveries = await prepareDelivery(target, clusters, () => known)
+    const createPipelines = await prepareDelivery(target, clusters, () => known)
     const code = await finish()
     if (code !== EXIT.fine || args.values['dry-run'] === true) return code
-    await deliveries.create()
+    await createPipelines()
     if (releases.length === 0 && Object.keys(changed).length === 0) return await deliver(target, clusters)
     io.stderr.write(
       `then run this again to label the cluster: ${target.again} --cluster ${clusters.join(' --cluster ')}\n`,

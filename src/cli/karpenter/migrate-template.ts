@@ -33,7 +33,7 @@ import { confirm } from '../output.ts'
 import { createReporter } from '../progress/reporter.ts'
 import { readSource } from '../sources.ts'
 import { planSpeculatively } from '../speculative-plan.ts'
-import { clustersOf, deliver, listOf, prepareDelivery, showFound, showVerdict } from './migrate-cluster.ts'
+import { deliver, listOf, prepareDelivery, showFound, showVerdict } from './migrate-cluster.ts'
 
 const FILE = 'main.tf'
 const POLL_MS = 500
@@ -60,9 +60,11 @@ export async function migrateTemplate(file: string, args: Arguments, io: Io): Pr
   return await withConnection(args, io, async (session) => {
     const connected = { ...session, namespace: template.namespace ?? session.namespace }
     const situations = await observe(connected, migration)
-    const clusters = clustersOf(args)
+    const clusters = listOf(args, 'cluster')
     const target = { connected, args, io, again: `capt karpenter migrate -f ${file}` }
-    const deliveries = await prepareDelivery(target, clusters, (cluster) => releaseOf(cluster, migration, situations))
+    const createPipelines = await prepareDelivery(target, clusters, (cluster) =>
+      releaseOf(cluster, migration, situations),
+    )
     await plan(connected, migration, situations, args, io)
     if (args.values['dry-run'] === true) {
       io.stdout.write('Nothing was changed (--dry-run)\n')
@@ -72,7 +74,7 @@ export async function migrateTemplate(file: string, args: Arguments, io: Io): Pr
     if (clusters.length === 0) return EXIT.fine
     const question = `Apply WorkspaceTemplate ${template.name} and deliver Karpenter to ${clusters.join(', ')}?`
     if (!(await confirm(question, args, io))) return EXIT.failed
-    await deliveries.create()
+    await createPipelines()
     await applyManifests(readManifests(migration.text, name), { ...connected, io: onStderr(io) })
     const waitMs = parseDuration(String(args.values['wait']))
     if (!(await untilForgotten(connected, migration, situations, waitMs, io))) {

@@ -41,9 +41,8 @@ describe('What a deletion leaves in the cloud', () => {
     assert.deepEqual(await readLeft(deleted, 'u-1', { objects: others }), [message]))
 
   it('is not known where Events may not be read', async () => {
-    const list = () => {
-      throw new KubeError('Forbidden', 'events is forbidden')
-    }
+    const forbidden = () => Promise.reject(new KubeError('Forbidden', 'events is forbidden'))
+    const list = () => ({ [Symbol.asyncIterator]: () => ({ next: forbidden }) })
     assert.deepEqual(await readLeft(deleted, 'u-1', { objects: { ...others, list } as never }), [])
   })
 })

@@ -12,7 +12,7 @@ import {
   WorkspaceTemplateApply,
 } from '#api'
 import { type Connected, type Objects, servedKind } from '#kube'
-import { formatDuration, isCaptError, sleep } from '#lib'
+import { formatDuration, sleep } from '#lib'
 import {
   clusterTree,
   followsLabels,
@@ -23,7 +23,7 @@ import {
   renderStops,
 } from '#view'
 import { EXIT, Interrupted, type Io } from '../command.ts'
-import { listIn, unseen } from '../objects/list.ts'
+import { absent, listIn, unseen } from '../objects/list.ts'
 import { renderOptions } from '../output.ts'
 import { reportCluster } from './cluster.ts'
 import { createReporter, type Reporter } from './reporter.ts'
@@ -80,10 +80,7 @@ const isCluster = ({ kind }: Applied): boolean => kind.kind === 'Cluster'
 
 async function clusterOf({ kind, key }: Applied, connected: Connected) {
   const namespace = key.namespace ?? connected.namespace
-  return await readClusterObjects(kind, key.name, { ...connected, namespace }).catch((error: unknown) => {
-    if (isCaptError(error, 'CAPT_KUBE_NOT_FOUND')) return undefined
-    throw error
-  })
+  return await readClusterObjects(kind, key.name, { ...connected, namespace }).catch(absent)
 }
 
 /** Clusters by their milestones, everything that belongs to none by its message. Returns what is under way. */

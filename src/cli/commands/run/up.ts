@@ -9,6 +9,7 @@ import {
   type Arguments,
   approvalOf,
   type Command,
+  durationIn,
   ENGINE_OPTION,
   EXIT,
   filesOption,
@@ -21,6 +22,8 @@ import type { HomePage } from '../../home-page.ts'
 import { shutdownOf, superviseFirstProcess } from '../../init-process.ts'
 
 const NAMESPACE = 'default'
+/** Shorter tokens would end before every reader has the next one. */
+const SHORTEST_LIFETIME_MS = 5_000
 
 export const command: Command = {
   name: 'up',
@@ -63,7 +66,8 @@ export const command: Command = {
       default: '2160h',
       about:
         'How long tokens work. After two thirds of it (60 of 90 days) they are replaced and the files that hold them are written again.',
-      check: (value) => (isLifetime(value) ? undefined : 'write it like 2160h, at least 5s'),
+      check: (value) =>
+        (durationIn(value) ?? 0) >= SHORTEST_LIFETIME_MS ? undefined : 'write it like 2160h, at least 5s',
     },
     detach: { type: 'boolean', about: 'Run in the background: return when the API is ready. The log is DIR/capt.log.' },
     'wait-ready': {
@@ -120,17 +124,6 @@ function waitOf({ values }: Arguments): number | undefined {
 function pageAddressOf({ values }: Arguments) {
   const { dashboard } = values
   return dashboard === 'off' ? undefined : addressOf(String(dashboard), '127.0.0.1', 'dashboard')
-}
-
-/** Shorter ones would end before everybody has read the next. */
-const SHORTEST_LIFETIME_MS = 5_000
-
-function isLifetime(text: string): boolean {
-  try {
-    return parseDuration(text) >= SHORTEST_LIFETIME_MS
-  } catch {
-    return false
-  }
 }
 
 const kubeconfigOf = ({ values }: Arguments, dataDir: string, io: Io): string =>

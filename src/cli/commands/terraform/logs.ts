@@ -8,6 +8,7 @@ import { clusterTree, readClusterObjects } from '#view'
 import { type Arguments, CONNECTION_OPTIONS, type Command, EXIT, type Io, withConnection } from '../../command.ts'
 import type { LineChoice } from '../../logs/lines.ts'
 import { findRun, type LogTask, listRuns, printOpen, printPast } from '../../logs/run-logs.ts'
+import { absent } from '../../objects/list.ts'
 import { applyNameOf } from '../../resources.ts'
 
 const POLL_MS = 1000
@@ -129,10 +130,7 @@ async function followCluster(
   let lines = choice
   const running = new Set<string>()
   for (;;) {
-    const objects = await read().catch((error: unknown) => {
-      if (isCaptError(error, 'CAPT_KUBE_NOT_FOUND')) return undefined
-      throw error
-    })
+    const objects = await read().catch(absent)
     for (const { metadata } of objects?.applies ?? []) {
       const task = taskOf(metadata.name, lines)
       const record = (await readRecord(task.connected.objects, task.key))?.record
