@@ -15,7 +15,7 @@ export interface Taint {
   readonly effect?: string
 }
 
-export interface Toleration {
+interface Toleration {
   readonly key?: string
   readonly operator?: string
   readonly value?: string
