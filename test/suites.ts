@@ -59,9 +59,11 @@ export const SUITES: readonly Suite[] = [
     budgetSeconds: 2400,
     filesAtOnce: 3,
     longest: [
+      'test/real/manager/machines.test.ts',
       'test/real/manager/life.test.ts',
-      'test/real/manager/two-managers.test.ts',
+      'test/real/addons/addons.test.ts',
       'test/real/install/move.test.ts',
+      'test/real/manager/two-managers.test.ts',
     ],
     by: 'make test-real',
   },
