@@ -44,7 +44,8 @@ export async function executePlan(
     }
     io.stderr.write(renderPlan(plan, io))
     const namespace = plan.choices.namespace.value
-    const isDone = isNothingToDo(plan) && survey.kubernetes.journal?.phase === 'installed'
+    // Without a journal nothing is left to do only where something else installed Karpenter: then capt writes none.
+    const isDone = isNothingToDo(plan) && (survey.kubernetes.journal?.phase ?? 'installed') === 'installed'
     if (args.values['dry-run'] === true) {
       io.stdout.write(isDone ? 'Nothing to do\n' : 'Nothing was changed (--dry-run)\n')
       return EXIT.fine

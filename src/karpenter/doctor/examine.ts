@@ -79,6 +79,8 @@ const releases: Look = ({ cluster: { name }, kubernetes: { karpenter, journal, c
     person('unfinished', 'an uninstall was begun and is not finished', 'finish it', `capt karpenter uninstall ${name}`),
   ),
   ...definitions
+    // NodeOverlay has no other version than v1alpha1.
+    .filter(({ name: one }) => /^(nodepools|nodeclaims|ec2nodeclasses)\./.test(one))
     .filter(({ storedVersions }) => storedVersions.some((version) => version !== 'v1'))
     .map((one) =>
       person(

@@ -185,7 +185,8 @@ function chooseIdentity(survey: Survey, options: Options, refuse: Refuse): Chose
   const provider = `eksctl utils associate-iam-oidc-provider --cluster ${name} --approve`
   const agent = `aws eks create-addon --cluster-name ${name} --addon-name eks-pod-identity-agent`
   const known = survey.kubernetes.journal?.identity
-  const value = options.identity ?? known
+  const found = foundIdentity(survey)?.identity
+  const value = options.identity ?? known ?? found
   const refused = (message: string, hint: string) => refuse('CAPT_KARPENTER_NO_IDENTITY', '--identity', message, hint)
   if (value === 'irsa' && !hasProvider(survey))
     refused(
@@ -196,9 +197,7 @@ function chooseIdentity(survey: Survey, options: Options, refuse: Refuse): Chose
     refused('the add-on eks-pod-identity-agent is not installed', `${agent}, or --identity irsa`)
   if (options.identity !== undefined) return { value: options.identity, reason: 'chosen by --identity' }
   if (known !== undefined) return { value: known, reason: 'installed by capt' }
-  const found = foundIdentity(survey)?.identity
-  if (found === 'irsa' ? hasProvider(survey) : found && hasAgent(survey))
-    return { value: found!, reason: 'the role of the controller is there and trusts it' }
+  if (found !== undefined) return { value: found, reason: 'the role of the controller is there and trusts it' }
   if (hasProvider(survey)) return { value: 'irsa', reason: 'IAM has an OIDC provider for the cluster' }
   if (hasAgent(survey)) return { value: 'pod-identity', reason: 'the cluster has the Pod Identity agent' }
   refused('the cluster has neither an OIDC provider in IAM nor the Pod Identity agent', `${agent}, or ${provider}`)

@@ -73,6 +73,14 @@ describe('An installation by modules/karpenter', () => {
     assert.match(JSON.stringify(trap), /queue Karpenter-demo is missing.*terraform apply/)
   })
 
+  it('with Pod Identity is refused without the agent, which is named', () => {
+    const { refusals } = planInstall({ ...madeByModule('pod-identity'), addons: ['vpc-cni'] })
+    assert.deepEqual(
+      refusals.map(({ code, message }) => [code, message]),
+      [['CAPT_KARPENTER_NO_IDENTITY', 'the add-on eks-pod-identity-agent is not installed']],
+    )
+  })
+
   it('is not recognised in a Karpenter with another policy, version, name or service account', () => {
     const survey = madeByModule('irsa')
     const role = survey.controllerRole!

@@ -254,6 +254,21 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.match((await karpenter('doctor')).out, /cluster-autoscaler/)
   })
 
+  it('is left to whatever installed it where no journal says that capt did, and none is written', async () => {
+    const { data } = (await site.objects.get<ConfigMap>(ConfigMapKind, JOURNAL))!
+    await site.objects.delete(ConfigMapKind, JOURNAL)
+    const { out, err } = await ok('install', '--yes')
+    assert.match(out, /^Nothing to do/)
+    assert.match(err, /note: Karpenter 1\.11\.0 was installed by modules\/karpenter or in the same form/)
+    assert.equal(await site.objects.get(ConfigMapKind, JOURNAL), undefined)
+    await site.objects.create<ConfigMap>(ConfigMapKind, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: JOURNAL,
+      data: data!,
+    })
+  })
+
   it('has in IAM what the files of the guide say', async () => {
     await ok('plan', '--output', 'files', '--folder', 'installed')
     const policy = { RoleName: 'KarpenterControllerRole-demo', PolicyName: 'KarpenterControllerPolicy-demo' }
