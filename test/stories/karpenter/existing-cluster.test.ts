@@ -104,6 +104,17 @@ describe('Karpenter on an existing EKS cluster', { skip, timeout: 600_000 }, () 
     assert.deepEqual(await site.account(), untouched)
   })
 
+  it('plans the pools of an older Karpenter instead of the default one', async () => {
+    const file = join(import.meta.dirname, '../../../src/karpenter/convert/testdata/ops-provisioner.yaml')
+    const { out, err } = await ok('plan', '--provisioner', file)
+    assert.match(err, /changed {2}Provisioner\/ops-provisioner spec\.provider\.amiFamily: .*al2023@v20261102/)
+    assert.match(out, /EC2NodeClass ops-provisioner +create +image al2023@v20261102/)
+    assert.match(out, /NodePool ops-provisioner +create +t\/m\/r, spot\/on-demand, .*, at most 100 CPU/)
+    assert.match(out, /AWSServiceRoleForEC2Spot +create/)
+    assert.doesNotMatch(out, /NodePool default/)
+    assert.deepEqual(await site.account(), untouched)
+  })
+
   it('names the missing permission and the missing cluster', async () => {
     site.moto.standIn.before = ({ action }) =>
       action === 'iam:GetRole' ? { code: 'AccessDenied', status: 403 } : undefined
