@@ -1,6 +1,6 @@
 // make test-real: builds what is missing, starts one shared control plane for the files that only need an API server,
 // runs every test file under test/real, and ends with a table of what was proven on which version.
-// Files with servers of their own run side by side, and beside those on the shared one, which take turns; those that measure
+// Files with servers of their own run side by side, and beside those on the shared one, which run one by one; those that measure
 // run alone, at the end.
 //   node test/real/run.ts [NAME...]      only the files whose name contains one of the words
 import { spawn, spawnSync } from 'node:child_process'
