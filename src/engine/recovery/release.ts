@@ -9,14 +9,13 @@ import { livenessOf } from '../lock/processes.ts'
 import { checksKey, KEEP_FINALIZER, PART_LABEL, recordKey, suffixOf, WORKSPACE_LABEL } from '../names.ts'
 import type { Owner } from '../owner.ts'
 import { isOpen, newRecord, type RunRecord } from '../record/record.ts'
-import { readRecord, recordTaken, writeRecord } from '../record/record-store.ts'
+import { readIfWhole, recordTaken, writeRecord } from '../record/record-store.ts'
 import { deleteBundle } from '../saved/bundle.ts'
 import { deletePlan } from '../saved/plan.ts'
 import { deleteCopy, loadCopy } from '../state/state-copies.ts'
 import { readState } from '../state/state-file.ts'
 import { deleteHeld } from '../state/state-secrets.ts'
 import { observeState, releaseState } from '../state/state-store.ts'
-import type { ObjectKey } from '../workspace.ts'
 import { forgetWorkspace } from './forget.ts'
 
 export interface Recorded {
@@ -28,7 +27,7 @@ export interface Recorded {
 
 /** Everything that some source recorded; `status`: resources in the status of the apply. */
 export async function listRecorded(objects: Objects, owner: Owner, status = 0): Promise<Recorded> {
-  const record = await readRecordIfWhole(objects, owner)
+  const record = await readIfWhole(objects, owner)
   const state = readState((await observeState(objects, owner)).text ?? '')
   const doubtful = [...(record?.suspects ?? []), ...(record?.inFlight?.addresses ?? [])]
   const named = new Set([...(state?.addresses ?? []), ...doubtful.map(({ address }) => address)])
@@ -84,18 +83,10 @@ async function refuseWhileAtWork(objects: Objects, owner: Owner, record: RunReco
 
 /** A damaged record is replaced: the version of its Secret is all that is needed of it. */
 async function readSeen(objects: Objects, owner: Owner) {
-  const record = await readRecordIfWhole(objects, owner)
+  const record = await readIfWhole(objects, owner)
   const secret = await objects.get<Secret>(SecretKind, recordKey(owner))
   if (!secret) return undefined
   return { record: record ?? newRecord(''), version: secret.metadata.resourceVersion }
-}
-
-async function readRecordIfWhole(objects: Objects, owner: ObjectKey): Promise<RunRecord | undefined> {
-  try {
-    return (await readRecord(objects, owner))?.record
-  } catch {
-    return undefined
-  }
 }
 
 /** Credentials that other applies of the namespace refer to stay held. */
