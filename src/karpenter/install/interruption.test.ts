@@ -24,14 +24,14 @@ import { install } from './install.ts'
 import type { Helm, Site } from './site.ts'
 import { surveyRemoval, uninstall } from './uninstall.ts'
 
-type Moment = 'before' | 'after'
+type Side = 'before' | 'after'
 /** The process ends at the write with this number. */
 interface Kill {
   readonly at: number
-  readonly moment: Moment
+  readonly side: Side
 }
 
-const NEVER: Kill = { at: Number.POSITIVE_INFINITY, moment: 'before' }
+const NEVER: Kill = { at: Number.POSITIVE_INFINITY, side: 'before' }
 const WRITES = ['create', 'replace', 'patch', 'apply', 'delete']
 const SEEN: readonly KindRef[] = [
   NamespaceKind,
@@ -61,14 +61,14 @@ function world() {
   const found = madeByModule('irsa', { hasChart: false })
 
   /** A process of capt with the helm that it starts: both end at the kill. */
-  function processOf({ at, moment }: Kill) {
+  function processOf({ at, side }: Kill) {
     let writes = 0
     let isDead = false
     const write = async <T>(work: () => Promise<T> | T): Promise<T> => {
       if (isDead) throw new Error('killed')
       const isLast = ++writes === at
       if (isLast) isDead = true
-      if (isLast && moment === 'before') throw new Error('killed')
+      if (isLast && side === 'before') throw new Error('killed')
       const done = await work()
       if (isLast) throw new Error('killed')
       return done
@@ -186,16 +186,16 @@ function contentOf(release: string, namespace: string, version: string): readonl
   ]
 }
 
-const kills = (moment: Moment) => Array.from({ length: 60 }, (_, i): Kill => ({ at: i + 1, moment }))
+const kills = (side: Side) => Array.from({ length: 60 }, (_, i): Kill => ({ at: i + 1, side }))
 
 /** Kills at the first write, the second and so on, each in a world of its own, until the work ends by itself. */
 async function killEverywhere(
   begin: (kill: Kill) => Promise<boolean>,
   check: (kill: Kill) => Promise<void>,
 ): Promise<void> {
-  for (const moment of ['before', 'after'] as const) {
+  for (const side of ['before', 'after'] as const) {
     let count = 0
-    for (const kill of kills(moment)) {
+    for (const kill of kills(side)) {
       if (!(await begin(kill))) break
       await check(kill)
       count++
@@ -206,7 +206,7 @@ async function killEverywhere(
 
 describe('Karpenter by helm', () => {
   let one = world()
-  const says = ({ at, moment }: Kill) => `killed ${moment} write ${at}`
+  const says = ({ at, side }: Kill) => `killed ${side} write ${at}`
 
   it('is installed by the same command after a kill at every write, without duplicates', async () => {
     await one.install()
