@@ -3,7 +3,7 @@
 import { hostname } from 'node:os'
 import { WorkspaceTemplateApply } from '#api'
 import { ignore, type Objects } from '#kube'
-import { CaptError, type Clock, parseJson, toTimestamp } from '#lib'
+import { CaptError, type Clock, isCaptError, parseJson, toTimestamp } from '#lib'
 import { lockState, releaseDeadLock, stateInUse } from '../lock/lock.ts'
 import { livenessOf } from '../lock/processes.ts'
 import type { Owner } from '../owner.ts'
@@ -26,7 +26,11 @@ export async function restoreState(objects: Objects, clock: Clock, owner: Owner,
   try {
     const seen = await readRecord(objects, owner)
     if (isOpen(seen?.record.run)) throw stateInUse(owner, `run ${seen.record.run.id}`)
-    const current = await loadState(objects, owner, seen?.record.backups ?? []).catch(() => undefined)
+    const current = await loadState(objects, owner, seen?.record.backups ?? []).catch((error: unknown) => {
+      // A damaged state is replaced; one that was not answered is not.
+      if (!isCaptError(error, 'CAPT_STATE_UNREADABLE')) throw error
+      return undefined
+    })
     const before = current === undefined ? undefined : readState(current)
     const savedAt = toTimestamp(clock.now())
     if (before && current !== undefined) {
