@@ -7,8 +7,8 @@ import { type Client, connect, createClient, type Objects, readKubeconfigText, t
 import { type Clock, sha256 } from '#lib'
 
 const BURST_MS = 100
-/** A manager has hundreds of workload clusters: it asks each seldom, and keeps few connections. */
-const POOL = { mostSockets: 2, idleMs: 1_000 }
+/** A manager has hundreds of workload clusters: it asks each seldom, and a connection takes some 80 KB (docs/adr/0008). */
+const POOL = { mostSockets: 1, idleMs: 250 }
 const BACKOFF_MS = [200, 5_000] as const
 
 interface Open {
