@@ -14,7 +14,10 @@ export const APPLY_FINALIZER = 'infrastructure.cluster.x-k8s.io/finalizer'
 export const RETRY_ANNOTATION = 'capt.appthrust.com/retry'
 /** The id of the run to stop (`capt cancel`). */
 export const CANCEL_ANNOTATION = 'capt.appthrust.com/cancel'
-/** The id that its resources in the cloud are tagged with. Set before the first run: it outlives a lost record and status. */
+/**
+ * The id that its resources in the cloud are tagged with. Set before the first run, or at its end where that holds off a move: it
+ * outlives a lost record and status.
+ */
 export const WORKSPACE_ID_ANNOTATION = 'capt.appthrust.com/workspace-id'
 
 export const APPLY_PHASES = [
