@@ -55,27 +55,22 @@ function unknownField({ kind, schema }: Pick<Kind, 'kind' | 'schema'>, path: str
   return known.length === 0 ? { path, message } : { path, message, hint: `known here: ${known.join(', ')}` }
 }
 
-/** A pattern is refused by itself and by the rule that has its words: the words stay, after the value. */
+const BY_PATTERN = /^(".*" )?should match '.*'$/s
+
+/** A pattern is refused by itself and by the rule that has its words: the words stay, after the value unless it is empty. */
 function withPatternsInWords(schema: JsonSchema, faults: readonly ObjectFault[]): readonly ObjectFault[] {
-  const wordsFor = (path: string): string | undefined => {
+  const wordsFor = ({ path }: ObjectFault): string | undefined => {
     const { pattern, 'x-kubernetes-validations': rules } = schemaAt(schema, stepsOf(path)) ?? {}
     return pattern === undefined ? undefined : rules?.find(({ rule }) => rule === matches(pattern))?.message
   }
-  const bare = new Map(
-    faults.flatMap((fault) => {
-      const value = /^(".*") should match '.*'$/s.exec(fault.message)?.[1]
-      const words = value === undefined ? undefined : wordsFor(fault.path)
-      return words === undefined ? [] : [[fault, { value, words }] as const]
-    }),
-  )
-  const isRepeated = ({ path, message }: ObjectFault): boolean =>
-    [...bare].some(([fault, { words }]) => fault.path === path && words === message)
-  return faults
-    .filter((fault) => !isRepeated(fault))
-    .map((fault) => {
-      const found = bare.get(fault)
-      return found ? { ...fault, message: `${found.value} ${found.words}` } : fault
-    })
+  return faults.flatMap((fault) => {
+    const words = wordsFor(fault)
+    if (words === undefined) return [fault]
+    const isRepeated = faults.some(({ path, message }) => path === fault.path && BY_PATTERN.test(message))
+    if (fault.message === words) return isRepeated ? [] : [fault]
+    const refused = BY_PATTERN.exec(fault.message)
+    return refused ? [{ ...fault, message: `${refused[1] ?? ''}${words}` }] : [fault]
+  })
 }
 
 /** An object or a list in the server's words has the name of its Go type in front. */
