@@ -10,8 +10,8 @@ const POLICY = join(import.meta.dirname, '..', '..', '..', 'config', 'run-data-p
 const patterns = [...readFileSync(POLICY, 'utf8').matchAll(/object\.metadata\.name\.matches\('(.+?)'\)/g)]
 const isKept = (name: string) => patterns.some(([, pattern]) => new RegExp(pattern!).test(name))
 
-/** Not names of Secrets: a Lease, labels, keys, and what the others end with. */
-const NO_SECRET = ['applyOfChecks', 'checksKey', 'leaseName', 'labelsOf', 'suffixOf']
+/** Not names of Secrets: a Lease, labels, keys made of names below, and what the others end with. */
+const NO_SECRET = ['applyOfChecks', 'checksKey', 'labelsOf', 'leaseKey', 'leaseName', 'recordKey', 'suffixOf']
 const MADE: Readonly<Record<string, (suffix: string) => readonly string[]>> = {
   recordName: (suffix) => [names.recordName(suffix)],
   bundleName: (suffix) => [names.bundleName(suffix, 'bcdfghjk', 0)],
@@ -20,6 +20,7 @@ const MADE: Readonly<Record<string, (suffix: string) => readonly string[]>> = {
   runCopyName: (suffix) => [names.runCopyName(suffix, 7, 'run-1234', 0)],
   slotName: (suffix) => [names.slotName(suffix, 0), names.slotName(suffix, 63)],
   stateName: (suffix) => [names.stateName(suffix), names.stateName(suffix, 3)],
+  stateNames: (suffix) => names.stateNames(suffix, 3),
 }
 
 describe('the policy about what runs work from', () => {
