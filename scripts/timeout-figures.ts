@@ -1,7 +1,7 @@
 // The figures that default timeouts rest on: what was measured, and what others have published.
 
 /**
- * `measured`: here, by bench/waits.ts. `published`: by the maker of what is waited for, or by somebody who measured it in AWS, with the
+ * `measured`: here, by bench/waits.ts. `published`: by the maker of what is waited for, or by people who measured it in AWS, with the
  * address. `chosen`: there is no figure.
  */
 type Basis = 'measured' | 'published' | 'chosen'

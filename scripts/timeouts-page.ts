@@ -14,7 +14,7 @@ export function renderTimeoutsPage(): string {
     'so; `capt acceptance aws` writes the times of your own account into its report. Each figure has its basis:',
     '',
     '- **measured**: by capt, on its own machine ([below](#measured)). It is the part of the wait that needs no AWS.',
-    '- **published**: by the maker of what is waited for, or by somebody who measured it in AWS, at the linked page.',
+    '- **published**: by the maker of what is waited for, or by people who measured it in AWS, at the linked page.',
     '- **chosen**: there is no figure, and the reason is given instead.',
     '',
     'The first figure is what the default rests on. `×` says how often a figure fits into the default.',

@@ -37,7 +37,7 @@ const change = s.object(
     cause: s.string({
       enum: ['Drift', 'Pending', 'Upstream'],
       about:
-        'Drift: somebody changed it. Pending: the inputs ask for it and were not applied yet. Upstream: a data source, module or function of the template resolved differently.',
+        'Drift: it was changed outside of Terraform. Pending: the inputs ask for it and were not applied yet. Upstream: a data source, module or function of the template resolved differently.',
     }),
   },
   { required: ['address', 'action', 'cause'] },
@@ -54,7 +54,7 @@ export const drift = s.object(
     pending: count('Changes that the inputs ask for.'),
     upstream: count('Changes because a floating input resolved differently.'),
     ignored: count(
-      'Resources that somebody changed in a way that an apply leaves alone (ignore_changes, computed values).',
+      'Resources that were changed outside of Terraform in a way that an apply leaves alone (ignore_changes, computed values).',
     ),
     changes: s.list(change, { about: 'The first of these changes.', maxItems: 20 }),
     sources: s.list(s.string(), { about: 'Data sources that resolved differently.', maxItems: 20 }),

@@ -81,7 +81,7 @@ function messageOf(report: DriftReport, name: string, corrects: boolean): string
     case 'UpstreamMoved':
       return `${upstreamText(report)}. It is not applied by itself. ${toRead}. To apply it: capt retry ${name}`
     case 'Drifted': {
-      const what = `Somebody changed what Terraform manages; an apply would undo it: ${named(report, 'Drift')}`
+      const what = `What Terraform manages was changed outside of it; an apply would undo it: ${named(report, 'Drift')}`
       if (!corrects) return `${what}. ${toRead}. To undo it: capt retry ${name}`
       if (isCorrectable(report)) return `${what}. It is corrected by a run`
       const other =
