@@ -35,7 +35,7 @@ export async function executePlan(
     const { name } = survey.cluster
     if (options.isUpgrade && !survey.kubernetes.journal)
       throw new CaptError('CAPT_KARPENTER_JOURNAL', `capt has not installed Karpenter in ${name}`, {
-        hint: `capt karpenter install ${name}; what somebody else installed is upgraded by them`,
+        hint: `without a Karpenter: capt karpenter install ${name}; otherwise with what installed it, such as terraform apply or helm upgrade`,
       })
     const plan = planInstall(survey, options)
     if (plan.refusals.length > 0) {

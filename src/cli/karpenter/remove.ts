@@ -19,7 +19,7 @@ export async function removeInstallation(command: string, args: Arguments, io: I
     const kept = await readJournal(site.objects)
     if (!kept)
       throw new CaptError('CAPT_KARPENTER_JOURNAL', `capt has not installed Karpenter in ${name}`, {
-        hint: 'what somebody else installed is removed by them; nothing was changed',
+        hint: 'what installed it removes it, such as terraform destroy or helm uninstall; nothing was changed',
       })
     const removal = await surveyRemoval(kept, site)
     const { pools, claims, classes, isControllerAlive, fluxUsers, made } = removal
