@@ -8,30 +8,13 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { CAPTControlPlane } from '#api'
 import { connect, loadKubeconfig } from '#kube'
+import { OLDER_CONTROL_PLANE_TEMPLATE, OLDER_WORKSPACE_TEMPLATE } from '#testing'
 import { findTool } from '../support/tools.ts'
 import { kubectlPath, type Shipped, shippedProgram, type UpHome, waitUntil } from './support.ts'
 
 const SIMULATION = readFileSync(join(import.meta.dirname, '..', '..', 'examples', 'simulation.yaml'), 'utf8')
 const CLOCK = join(import.meta.dirname, '..', 'support', 'shifted-clock.mjs')
 const MANIFEST = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n'
-
-const OLDER_PLANE = `apiVersion: controlplane.cluster.x-k8s.io/v1beta1
-kind: CaptControlPlaneTemplate
-metadata: {name: older}
-spec:
-  template:
-    metadata: {name: other, namespace: team, labels: {team: platform}, annotations: {note: kept}}
-    spec:
-      workspaceTemplateRef: {name: eks}
-`
-const OLDER_WORKSPACE = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: WorkspaceTemplate
-metadata: {name: older}
-spec:
-  template:
-    spec:
-      forProvider: {source: Inline, module: '# none'}
-`
 
 /** One line of every command that speaks to an API server. */
 const CONNECTING = [
@@ -277,7 +260,7 @@ describe('with an embedded home', () => {
   })
 
   it('capt apply takes a CAPTControlPlaneTemplate of the older project with its metadata', async () => {
-    write('older.yaml', OLDER_PLANE)
+    write('older.yaml', OLDER_CONTROL_PLANE_TEMPLATE)
     const { code, err } = await capt('apply -f older.yaml')
     assert.equal(code, 0, err)
     const { out } = await capt('get captcontrolplanetemplate older -o yaml')
@@ -292,10 +275,14 @@ describe('with an embedded home', () => {
       assert.match(gone.err, answer)
     }
     const refusals = [
-      ['version.yaml', `${OLDER_PLANE}      version: "1.31"\n`, /set spec\.topology\.version there/],
-      ['deletion.yaml', `${OLDER_WORKSPACE}      deletionPolicy: Orphan\n`, /retainWorkspaceOnDelete: true/],
-      ['policies.yaml', `${OLDER_WORKSPACE}      managementPolicies: ["*"]\n`, /spec\.suspend: true/],
-      ['publish.yaml', `${OLDER_WORKSPACE}      publishConnectionDetailsTo: {name: x}\n`, /writeConnectionSecretToRef/],
+      ['version.yaml', `${OLDER_CONTROL_PLANE_TEMPLATE}      version: "1.31"\n`, /set spec\.topology\.version there/],
+      ['deletion.yaml', `${OLDER_WORKSPACE_TEMPLATE}      deletionPolicy: Orphan\n`, /retainWorkspaceOnDelete: true/],
+      ['policies.yaml', `${OLDER_WORKSPACE_TEMPLATE}      managementPolicies: ["*"]\n`, /spec\.suspend: true/],
+      [
+        'publish.yaml',
+        `${OLDER_WORKSPACE_TEMPLATE}      publishConnectionDetailsTo: {name: x}\n`,
+        /writeConnectionSecretToRef/,
+      ],
     ] as const
     await Promise.all(refusals.map(refuse))
   })

@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { OLDER_CONTROL_PLANE_TEMPLATE, OLDER_WORKSPACE_TEMPLATE } from '#testing'
 import { checkManifests, readManifests } from './manifest.ts'
 import { upgradeManifests } from './upgrade.ts'
 
-const CONTROL_PLANE_TEMPLATE = `apiVersion: controlplane.cluster.x-k8s.io/v1beta1
-kind: CaptControlPlaneTemplate
-metadata: {name: eks}
-spec:
-  template:
-    metadata: {name: ignored, namespace: team, labels: {team: platform}, annotations: {note: kept}}
-    spec:
-      workspaceTemplateRef: {name: eks}
-`
-const WORKSPACE_TEMPLATE = `apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
-kind: WorkspaceTemplate
-metadata: {name: eks}
-spec:
-  template:
-    spec:
-      forProvider: {source: Inline, module: "x"}
-`
 const check = (text: string) => {
   const { manifests, notes } = upgradeManifests(readManifests(text, 'a.yaml'))
   return { manifests, notes, faults: checkManifests(manifests) }
@@ -27,48 +11,48 @@ const check = (text: string) => {
 
 describe('a manifest of the older project', () => {
   it('may have metadata in a CAPTControlPlaneTemplate: labels and annotations are kept, the rest is left out with a note', () => {
-    const { manifests, notes, faults } = check(CONTROL_PLANE_TEMPLATE)
+    const { manifests, notes, faults } = check(OLDER_CONTROL_PLANE_TEMPLATE)
     assert.deepEqual(faults, [])
     const { spec } = manifests[0]!.object as unknown as { spec: { template: { metadata: unknown } } }
     assert.deepEqual(spec.template.metadata, { labels: { team: 'platform' }, annotations: { note: 'kept' } })
     assert.equal(notes.length, 1)
-    assert.match(notes[0]!, /^CAPTControlPlaneTemplate\/eks: spec\.template\.metadata\.name, \.namespace is left out/)
+    assert.match(notes[0]!, /^CAPTControlPlaneTemplate\/older: spec\.template\.metadata\.name, \.namespace is left out/)
   })
 
   const gone: readonly (readonly [string, string, string, RegExp])[] = [
     [
       'version',
-      `${CONTROL_PLANE_TEMPLATE}      version: "1.31"\n`,
+      `${OLDER_CONTROL_PLANE_TEMPLATE}      version: "1.31"\n`,
       'spec.template.spec.version',
       /set spec\.topology\.version there/,
     ],
     [
       'deletionPolicy',
-      `${WORKSPACE_TEMPLATE}      deletionPolicy: Orphan\n`,
+      `${OLDER_WORKSPACE_TEMPLATE}      deletionPolicy: Orphan\n`,
       'spec.template.spec.deletionPolicy',
       /retainWorkspaceOnDelete: true/,
     ],
     [
       'managementPolicies',
-      `${WORKSPACE_TEMPLATE}      managementPolicies: ["*"]\n`,
+      `${OLDER_WORKSPACE_TEMPLATE}      managementPolicies: ["*"]\n`,
       'spec.template.spec.managementPolicies',
       /spec\.suspend/,
     ],
     [
       'publishConnectionDetailsTo',
-      `${WORKSPACE_TEMPLATE}      publishConnectionDetailsTo: {name: x}\n`,
+      `${OLDER_WORKSPACE_TEMPLATE}      publishConnectionDetailsTo: {name: x}\n`,
       'spec.template.spec.publishConnectionDetailsTo',
       /writeConnectionSecretToRef/,
     ],
     [
       'policy',
-      `${WORKSPACE_TEMPLATE}      providerConfigRef: {name: a, policy: {resolve: Always}}\n`,
+      `${OLDER_WORKSPACE_TEMPLATE}      providerConfigRef: {name: a, policy: {resolve: Always}}\n`,
       'spec.template.spec.providerConfigRef.policy',
       /remove it/,
     ],
     [
       'the outer connection Secret',
-      `${WORKSPACE_TEMPLATE}  writeConnectionSecretToRef: {name: a, namespace: b}\n`,
+      `${OLDER_WORKSPACE_TEMPLATE}  writeConnectionSecretToRef: {name: a, namespace: b}\n`,
       'spec.writeConnectionSecretToRef',
       /move it to spec\.template\.spec/,
     ],
